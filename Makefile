@@ -1,0 +1,10 @@
+# Thin: everything is in tools/dev.py, which also works without make.
+PYTHON ?= python3
+
+.PHONY: help demo test check-all doctor clean
+
+help:
+	@$(PYTHON) tools/dev.py --help
+
+demo test check-all doctor clean:
+	@$(PYTHON) tools/dev.py $@

@@ -1,0 +1,1 @@
+"""A model with what it needs to turn a batch into tokens."""

@@ -1,0 +1,1 @@
+"""The operators of a transformer, each a small class that owns its weights."""

@@ -1,0 +1,37 @@
+"""What a caller gets back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from minisgl.engine.sample import TokenLogprob
+
+FinishReason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True)
+class GenerateOutput:
+    """A finished request.
+
+    `token_ids` holds every generated token, the one that ended the request included; `text`
+    leaves special tokens out. `finish_reason` is `"stop"` when the model ended its answer and
+    `"length"` when `max_tokens` or the model's context did. `logprobs` has an entry per
+    token where the request asked for it.
+    """
+
+    text: str
+    token_ids: list[int]
+    finish_reason: FinishReason
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    logprobs: list[TokenLogprob] | None = None
+
+
+@dataclass(frozen=True)
+class StreamOutput:
+    """News of a running request: the texts joined are the whole text, the last one has a reason."""
+
+    text: str
+    token_ids: list[int]
+    finish_reason: FinishReason | None

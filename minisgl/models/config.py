@@ -1,0 +1,147 @@
+"""What a checkpoint folder says about its model, read once and refused where we would err."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoConfig
+
+from minisgl.layers.rotary import Llama3Scaling, RotaryConfig
+from minisgl.models.register import ARCHITECTURES
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything the decoder needs to be built. `eos_token_ids` is sorted."""
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_layers: int
+    num_qo_heads: int
+    num_kv_heads: int
+    head_dim: int
+    rms_norm_eps: float
+    rotary: RotaryConfig
+    qkv_bias: bool
+    o_bias: bool
+    mlp_bias: bool
+    qk_norm: bool
+    tie_word_embeddings: bool
+    max_position_embeddings: int
+    eos_token_ids: tuple[int, ...]
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> ModelConfig:
+        """Read `config.json`, `generation_config.json` and the tokenizer's files.
+
+        Raises:
+            ValueError: the folder holds no readable config, or its model is not one that the
+                decoder computes right; the message names the feature.
+        """
+        raw = read_json(folder / "config.json")
+        if not raw:
+            raise ValueError(f"a model folder must hold config.json, {folder} has none")
+        names = raw.get("architectures") or ["none"]
+        if names[0] not in ARCHITECTURES:
+            known = ", ".join(ARCHITECTURES)
+            raise ValueError(f"the architecture must be one of {known}; {folder} has {names[0]}")
+        architecture = ARCHITECTURES[names[0]]
+        try:
+            hf = AutoConfig.from_pretrained(folder, local_files_only=True)
+        except Exception as error:  # its checks raise errors of many kinds
+            raise ValueError(f"{folder / 'config.json'} is no valid config: {error}") from error
+        _refuse_unsupported(hf)
+        bias = getattr(hf, "attention_bias", False)
+        return cls(
+            vocab_size=hf.vocab_size,
+            hidden_size=hf.hidden_size,
+            intermediate_size=hf.intermediate_size,
+            num_layers=hf.num_hidden_layers,
+            num_qo_heads=hf.num_attention_heads,
+            num_kv_heads=hf.num_key_value_heads,
+            head_dim=_head_dim(hf),
+            rms_norm_eps=hf.rms_norm_eps,
+            rotary=_rotary_config(hf),
+            qkv_bias=bias or architecture.qkv_bias,
+            o_bias=bias,
+            mlp_bias=getattr(hf, "mlp_bias", False),
+            qk_norm=architecture.qk_norm,
+            tie_word_embeddings=hf.tie_word_embeddings,
+            max_position_embeddings=hf.max_position_embeddings,
+            eos_token_ids=_eos_token_ids(folder, raw),
+        )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file, empty where there is no such file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} must hold JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold a JSON object, it holds a {type(content).__name__}")
+    return content
+
+
+def _head_dim(hf: Any) -> int:
+    return getattr(hf, "head_dim", None) or hf.hidden_size // hf.num_attention_heads
+
+
+def _rotary_config(hf: Any) -> RotaryConfig:
+    rope = hf.rope_parameters
+    llama3 = None
+    if rope["rope_type"] == "llama3":
+        llama3 = Llama3Scaling(
+            factor=rope["factor"],
+            low_freq_factor=rope["low_freq_factor"],
+            high_freq_factor=rope["high_freq_factor"],
+            original_max_position_embeddings=rope["original_max_position_embeddings"],
+        )
+    return RotaryConfig(_head_dim(hf), rope["rope_theta"], rope["rope_type"], llama3)
+
+
+def _refuse_unsupported(hf: Any) -> None:
+    """Raise ValueError for what the decoder would silently compute wrongly."""
+    window = getattr(hf, "sliding_window", None)
+    rules = {
+        "hidden_act must be silu": (hf.hidden_act, hf.hidden_act == "silu"),
+        "quantization_config must be absent": (
+            getattr(hf, "quantization_config", None),
+            getattr(hf, "quantization_config", None) is None,
+        ),
+        "sliding_window must be absent or cover the whole context": (
+            window,
+            window is None or window >= hf.max_position_embeddings,
+        ),
+        "partial_rotary_factor must be 1": (
+            hf.rope_parameters.get("partial_rotary_factor", 1),
+            hf.rope_parameters.get("partial_rotary_factor", 1) == 1,
+        ),
+    }
+    for rule, (value, holds) in rules.items():
+        if not holds:
+            raise ValueError(f"{rule}, this model has {value}: it would be computed wrongly")
+
+
+def _eos_token_ids(folder: Path, config: dict[str, Any]) -> tuple[int, ...]:
+    """The union of what the config, the generation config and the tokenizer call the end.
+
+    They disagree in real checkpoints: a chat model often ends its turn with a token that only
+    one of the three names, and would run on to its length limit.
+    """
+    found: set[int] = set()
+    for source in (config, read_json(folder / "generation_config.json")):
+        ids = source.get("eos_token_id")
+        found.update(ids if isinstance(ids, list) else [] if ids is None else [ids])
+    token = read_json(folder / "tokenizer_config.json").get("eos_token")
+    text = token["content"] if isinstance(token, dict) else token
+    for added in read_json(folder / "tokenizer.json").get("added_tokens", []):
+        if added["content"] == text:
+            found.add(added["id"])
+    return tuple(sorted(found))

@@ -1,0 +1,632 @@
+"""Chapter 3: one decoder computes every architecture, and every weight finds its place or is named.
+
+The oracle is transformers on the same folder. What the decoder would compute wrongly must be
+refused by name, before any weight is read.
+"""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+
+from minisgl.core import Batch, Context, Req, SamplingParams, reset_global_ctx, set_global_ctx
+from minisgl.layers.base import Layer
+from minisgl.layers.rotary import RotaryConfig
+from minisgl.models.config import ModelConfig
+from minisgl.models.decoder import CausalLM
+from minisgl.models.register import ARCHITECTURES as KNOWN
+from minisgl.models.weight import load_model, weight_files
+from tiny_models import ARCHITECTURES, make_tiny_model
+
+NO_HANDLE: Any = None  # there is no prefix cache that could lock anything
+CPU = torch.device("cpu")
+BOUND = 1e-3  # on logits with a standard deviation of 16: six digits are right
+
+TinyModel = Callable[[str], Path]
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def arch(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def some_ids(seed: int, length: int, vocab_size: int = 384) -> torch.Tensor:
+    return torch.randint(vocab_size, (length,), generator=torch.Generator().manual_seed(seed))
+
+
+@contextmanager
+def current(batch: Batch) -> Iterator[None]:
+    """Make `batch` the one that the model reads."""
+    ctx = Context(page_size=1)
+    set_global_ctx(ctx)
+    try:
+        with ctx.forward_batch(batch):
+            yield
+    finally:
+        reset_global_ctx()
+
+
+def compute(model: CausalLM, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Logits [vocab_size] of the token that follows `ids`."""
+    req = Req(ids.int(), 0, 0, 1, 0, SamplingParams(), NO_HANDLE)
+    batch = Batch([req], "prefill")
+    batch.input_ids, batch.positions = req.input_ids, positions
+    with current(batch), torch.inference_mode():
+        return model.forward()[0]
+
+
+def load(folder: Path, dtype: torch.dtype = torch.float32) -> CausalLM:
+    return load_model(folder, dtype, CPU)[0]
+
+
+def last_logits(folder: Path, ids: torch.Tensor) -> torch.Tensor:
+    return compute(load(folder), ids, torch.arange(len(ids)))
+
+
+def reference_model(folder: Path) -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def reference_logits(
+    model: PreTrainedModel, ids: torch.Tensor, positions: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Transformers' logits [num_tokens, vocab_size], one row for each position."""
+    where = torch.arange(len(ids)) if positions is None else positions
+    with torch.inference_mode():
+        return model(ids[None], position_ids=where[None]).logits[0]
+
+
+def assert_same_logits(folder: Path, lengths: tuple[int, ...] = (1, 2, 33, 100)) -> None:
+    """Our logits after prompts of these lengths are transformers', and so is the best token."""
+    model, reference = load(folder), reference_model(folder)
+    for length in lengths:
+        ids = some_ids(length, length)
+        expected = reference_logits(reference, ids)[-1]
+        actual = compute(model, ids, torch.arange(length))
+        assert (actual - expected).abs().max() <= BOUND
+        assert actual.argmax() == expected.argmax()
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    """Change entries of a JSON file; None takes one out."""
+    content = {**json.loads(path.read_text("utf-8")), **changes}
+    kept = {name: value for name, value in content.items() if value is not None}
+    path.write_text(json.dumps(kept), "utf-8")
+
+
+def edit_tensors(folder: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    (folder / "model.safetensors").unlink()  # the tensors may still be mapped from it
+    save_file(tensors, folder / "model.safetensors")
+
+
+def split_into_shards(folder: Path, count: int) -> list[Path]:
+    """Replace the single file of weights by shards and their index, as big models have them."""
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    files = [f"model-{n + 1:05}-of-{count:05}.safetensors" for n in range(count)]
+    owner = {name: files[n % count] for n, name in enumerate(sorted(tensors))}
+    for file in files:
+        own = {name: tensors[name] for name in tensors if owner[name] == file}
+        save_file(own, folder / file)
+    index = {"metadata": {}, "weight_map": owner}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    return [folder / file for file in files]
+
+
+# --- Logits -------------------------------------------------------------------------------------
+
+
+def test_logits_equal_transformers(arch: str, tiny_model: TinyModel) -> None:
+    assert_same_logits(tiny_model(arch))
+
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama, biases everywhere": ("llama", {"attention_bias": True, "mlp_bias": True}),
+    "llama, biases of attention": ("llama", {"attention_bias": True}),
+    "llama, biases of the MLP": ("llama", {"mlp_bias": True}),
+    "llama, head_dim of its own": ("llama", {"head_dim": 24}),
+    "llama, one key-value head": ("llama", {"num_key_value_heads": 1}),
+    "llama, as many as query heads": ("llama", {"num_key_value_heads": 6}),
+    "llama, untied": ("llama", {"tie_word_embeddings": False}),
+    "llama, large epsilon": ("llama", {"rms_norm_eps": 1.0}),
+    "mistral, head_dim of its own": ("mistral", {"head_dim": 32}),
+    "mistral, a window as long as the context": ("mistral", {"sliding_window": 1024}),
+    "qwen2, untied": ("qwen2", {"tie_word_embeddings": False}),
+    "qwen3, biases": ("qwen3", {"attention_bias": True}),
+    "qwen3, tied": ("qwen3", {"tie_word_embeddings": True}),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_config_shapes_the_decoder(variant: str, tmp_path: Path) -> None:
+    arch, overrides = VARIANTS[variant]
+    assert_same_logits(make_tiny_model(arch, tmp_path, **overrides), lengths=(1, 33))
+
+
+def test_one_layer_and_many(tmp_path: Path) -> None:
+    for layers in (1, 12):
+        folder = make_tiny_model("llama", tmp_path / str(layers), num_hidden_layers=layers)
+        assert len(list(load(folder).model.layers)) == layers
+        assert_same_logits(folder, lengths=(33,))
+
+
+def test_positions_come_from_the_batch(arch: str, tiny_model: TinyModel) -> None:
+    folder, ids = tiny_model(arch), some_ids(1, 33)
+    stretched = 3 * torch.arange(33)
+    expected = reference_logits(reference_model(folder), ids, stretched)[-1]
+    actual = compute(load(folder), ids, stretched)
+    assert (actual - expected).abs().max() <= BOUND
+    assert (actual - last_logits(folder, ids)).abs().max() > 1  # they matter
+
+
+def test_every_token_of_the_prompt_matters_and_so_does_their_order(
+    arch: str, tiny_model: TinyModel
+) -> None:
+    model = load(tiny_model(arch))
+    ids, positions = some_ids(1, 8), torch.arange(8)
+    logits = compute(model, ids, positions)
+    for place in range(8):
+        changed = ids.clone()
+        changed[place] = (ids[place] + 1) % 384
+        assert (compute(model, changed, positions) - logits).abs().max() > 0.01
+    swapped = ids[[1, 0, *range(2, 8)]]
+    assert (compute(model, swapped, positions) - logits).abs().max() > 0.01
+
+
+def test_the_model_computes_in_the_type_it_is_loaded_in(tiny_model: TinyModel) -> None:
+    folder, ids = tiny_model("qwen3"), some_ids(1, 33)
+    model = load(folder, torch.bfloat16)
+    logits = compute(model, ids, torch.arange(33))
+    assert logits.dtype == torch.bfloat16
+    exact = last_logits(folder, ids)
+    assert (logits.float() - exact).norm() / exact.norm() < 0.1  # 8 bits of mantissa are left
+
+
+def test_there_are_no_logits_without_a_current_batch(tiny_model: TinyModel) -> None:
+    model = load(tiny_model("llama"))
+    compute(model, some_ids(1, 3), torch.arange(3))  # it leaves none behind
+    with pytest.raises(AssertionError):
+        model.forward()
+
+
+TEXTS = [
+    "The capital of France is",
+    "请解释什么是 KV Cache？",
+    "def fibonacci(n):\n",
+    "a",
+    "To be, or not to be: that is the question. " * 18,
+]
+
+
+@pytest.mark.slow
+def test_logits_of_the_real_model_equal_transformers(real_model: Path) -> None:
+    """After each of the texts, and after the first half of it."""
+    tokenizer = AutoTokenizer.from_pretrained(real_model)
+    model, reference = load(real_model), reference_model(real_model)
+    for text in TEXTS:
+        ids = torch.tensor(tokenizer(text)["input_ids"])
+        expected = reference_logits(reference, ids)
+        for length in {len(ids), (len(ids) + 1) // 2}:
+            actual = compute(model, ids[:length], torch.arange(length))
+            assert (actual - expected[length - 1]).abs().max() <= BOUND
+            assert actual.argmax() == expected[length - 1].argmax()
+
+
+# --- The tree of names --------------------------------------------------------------------------
+
+
+def tensors_of(layer: Layer) -> list[torch.Tensor]:
+    own = list(layer.weights().values())
+    return own + [tensor for _, child in layer.children() for tensor in tensors_of(child)]
+
+
+def test_a_model_is_born_without_memory() -> None:
+    config = ModelConfig(  # of 1.7 trillion weights
+        vocab_size=200_000,
+        hidden_size=32_768,
+        intermediate_size=131_072,
+        num_layers=120,
+        num_qo_heads=256,
+        num_kv_heads=16,
+        head_dim=128,
+        rms_norm_eps=1e-5,
+        rotary=RotaryConfig(128, 1e6),
+        qkv_bias=True,
+        o_bias=True,
+        mlp_bias=True,
+        qk_norm=True,
+        tie_word_embeddings=False,
+        max_position_embeddings=131_072,
+        eos_token_ids=(),
+    )
+    tensors = tensors_of(CausalLM(config))
+    assert sum(tensor.numel() for tensor in tensors) > 1.7e12
+    assert all(tensor.is_meta for tensor in tensors)
+
+
+def test_the_slots_are_the_names_of_the_checkpoint(arch: str, tiny_model: TinyModel) -> None:
+    folder = tiny_model(arch)
+    slots = {name: layer.parts()[part] for name, layer, part in load(folder).slots()}
+    stored = load_file(folder / "model.safetensors")
+    assert slots == {name: tensor.shape for name, tensor in stored.items()}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_every_weight_arrives_in_its_place_and_type(dtype: torch.dtype, tmp_path: Path) -> None:
+    folder = make_tiny_model("qwen2", tmp_path)
+    stored = load_file(folder / "model.safetensors")
+    model = load(folder, dtype)
+    assert {tensor.dtype for tensor in tensors_of(model)} == {dtype}
+    first = next(iter(model.model.layers))
+    merged = [stored[f"model.layers.0.self_attn.{name}_proj.weight"] for name in "qkv"]
+    assert torch.equal(first.self_attn.qkv_proj.weight, torch.cat(merged).to(dtype))
+    assert torch.equal(model.model.norm.weight, stored["model.norm.weight"].to(dtype))
+
+
+def test_a_checkpoint_in_bfloat16_loads_into_fp32(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+
+    def halve(tensors: dict[str, torch.Tensor]) -> None:
+        tensors.update({name: tensor.bfloat16() for name, tensor in tensors.items()})
+
+    edit_tensors(folder, halve)
+    assert load(folder).model.norm.weight.dtype == torch.float32
+    assert_same_logits(folder, lengths=(33,))
+
+
+# --- What the config says -----------------------------------------------------------------------
+
+
+def config_of(arch: str, folder: Path, **overrides: Any) -> ModelConfig:
+    return ModelConfig.from_folder(make_tiny_model(arch, folder, **overrides))
+
+
+def test_every_known_architecture_has_a_tiny_model(tiny_model: TinyModel) -> None:
+    """So that no architecture is added without a comparison with transformers."""
+    names = set()
+    for arch in ARCHITECTURES:
+        raw = json.loads((tiny_model(arch) / "config.json").read_text("utf-8"))
+        names.update(raw["architectures"])
+        assert ModelConfig.from_folder(tiny_model(arch)).vocab_size == raw["vocab_size"]
+    assert names == set(KNOWN)
+
+
+def test_the_config_says_what_the_folder_says(tmp_path: Path) -> None:
+    config = config_of("qwen3", tmp_path)
+    assert (config.hidden_size, config.num_layers, config.intermediate_size) == (64, 3, 96)
+    assert (config.num_qo_heads, config.num_kv_heads, config.head_dim) == (4, 2, 32)
+    assert (config.qk_norm, config.qkv_bias, config.o_bias, config.mlp_bias) == (
+        True,
+        False,
+        False,
+        False,
+    )
+    assert config.max_position_embeddings == 1024
+
+
+def test_head_dim_follows_from_the_heads_where_the_config_is_silent(tmp_path: Path) -> None:
+    assert config_of("llama", tmp_path).head_dim == 96 // 6
+
+
+def test_a_folder_that_transformers_saved_today_loads_too(arch: str, tmp_path: Path) -> None:
+    """Its config.json spells RoPE and the type otherwise than older ones."""
+    model = reference_model(make_tiny_model(arch, tmp_path / "old"))
+    model.save_pretrained(tmp_path / "new", max_shard_size="100KB")
+    assert (tmp_path / "new" / "model.safetensors.index.json").exists()
+    ids = some_ids(1, 33)
+    expected = reference_logits(model, ids)[-1]
+    assert (last_logits(tmp_path / "new", ids) - expected).abs().max() <= BOUND
+
+
+def eos_of(folder: Path, config: Any, generation: Any, tokenizer: Any) -> tuple[int, ...]:
+    edit_json(folder / "config.json", eos_token_id=config)
+    edit_json(folder / "generation_config.json", eos_token_id=generation)
+    edit_json(folder / "tokenizer_config.json", eos_token=tokenizer)
+    return ModelConfig.from_folder(folder).eos_token_ids
+
+
+@pytest.mark.parametrize(
+    ("config", "generation", "tokenizer", "union"),
+    [
+        (2, 2, "<|im_end|>", (2,)),
+        (9, [8, 7], "<|im_start|>", (1, 7, 8, 9)),
+        ([5, 4], 6, {"content": "<|im_end|>"}, (2, 4, 5, 6)),
+        (7, None, None, (7,)),
+        (0, 0, None, (0,)),  # an id like any other
+    ],
+)
+def test_eos_is_the_union_of_config_generation_config_and_tokenizer(
+    config: Any, generation: Any, tokenizer: Any, union: tuple[int, ...], tmp_path: Path
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    assert eos_of(folder, config, generation, tokenizer) == union
+
+
+def test_a_folder_without_generation_config_and_tokenizer_has_the_config_s_eos(
+    tmp_path: Path,
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    for name in ("generation_config.json", "tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    assert ModelConfig.from_folder(folder).eos_token_ids == (2,)
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 256}
+UNSUPPORTED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "architecture": ("llama", {"architectures": ["GPT2LMHeadModel"]}, "one of .*GPT2LMHeadModel"),
+    "no architecture": ("llama", {"architectures": None}, "LlamaForCausalLM.*has none"),
+    "yarn": ("llama", {"rope_scaling": YARN}, "RoPE type .*'yarn'"),
+    "linear RoPE": ("qwen2", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "'linear'"),
+    "dynamic RoPE": ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "'dynamic'"),
+    "sliding window": ("mistral", {"sliding_window": 512}, "sliding_window .*512"),
+    "qwen2 window": (
+        "qwen2",
+        {"use_sliding_window": True, "sliding_window": 100, "max_window_layers": 1},
+        "sliding_window .*100",
+    ),
+    "quantization": (
+        "llama",
+        {"quantization_config": {"quant_method": "gptq", "bits": 4}},
+        "quantization_config .*gptq",
+    ),
+    "activation": ("llama", {"hidden_act": "gelu"}, "hidden_act .*gelu"),
+}
+
+
+@pytest.mark.parametrize("case", UNSUPPORTED)
+def test_what_would_be_computed_wrongly_is_refused_by_name(case: str, tmp_path: Path) -> None:
+    arch, overrides, message = UNSUPPORTED[case]
+    folder = make_tiny_model(arch, tmp_path, **overrides)
+    (folder / "model.safetensors").unlink()  # refused before a gigabyte is read
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+# --- Where the weights lie ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_shards_hold_the_same_model(count: int, tmp_path: Path) -> None:
+    folder, ids = make_tiny_model("qwen3", tmp_path), some_ids(1, 33)
+    expected = last_logits(folder, ids)
+    shards = split_into_shards(folder, count)
+    assert weight_files(folder) == shards
+    assert torch.equal(last_logits(folder, ids), expected)
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_consolidated_file_beside_the_weights_is_not_loaded(
+    sharded: bool, tmp_path: Path
+) -> None:
+    folder, ids = make_tiny_model("mistral", tmp_path), some_ids(1, 33)
+    expected = last_logits(folder, ids)
+    if sharded:
+        split_into_shards(folder, 2)
+    save_file({"tok_embeddings.weight": torch.zeros(3, 3)}, folder / "consolidated.safetensors")
+    assert torch.equal(last_logits(folder, ids), expected)
+
+
+def test_an_old_shard_that_the_index_does_not_name_is_not_loaded(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    shards = split_into_shards(folder, 2)
+    save_file({"old": torch.zeros(3)}, folder / "model-00009-of-00009.safetensors")
+    assert weight_files(folder) == shards
+    load(folder)
+
+
+def test_a_shard_that_is_missing_is_named(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    gone = split_into_shards(folder, 3)[1]
+    gone.unlink()
+    with pytest.raises(ValueError, match=gone.name):
+        load(folder)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_tied_head_may_be_stored_or_not(stored: bool, tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+
+    def store(tensors: dict[str, torch.Tensor]) -> None:
+        assert "lm_head.weight" not in tensors
+        if stored:
+            tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
+
+    edit_tensors(folder, store)
+    model = load(folder)
+    assert model.lm_head.is_tied
+    assert_same_logits(folder, lengths=(33,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_tied_head_that_differs_from_the_embedding_is_refused(
+    dtype: torch.dtype, tmp_path: Path
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+
+    def store(tensors: dict[str, torch.Tensor]) -> None:
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
+        tensors["lm_head.weight"][-1, -1] += 1
+
+    edit_tensors(folder, store)
+    with pytest.raises(ValueError, match=r"lm_head\.weight differs .*tie_word_embeddings"):
+        load(folder, dtype)
+
+
+def test_stored_rope_frequencies_are_no_left_overs(tmp_path: Path) -> None:
+    """Checkpoints of old transformers carry them; they follow from the config."""
+    folder = make_tiny_model("llama", tmp_path)
+
+    def store(tensors: dict[str, torch.Tensor]) -> None:
+        for layer in range(3):
+            tensors[f"model.layers.{layer}.self_attn.rotary_emb.inv_freq"] = torch.ones(8)
+
+    edit_tensors(folder, store)
+    load(folder)
+
+
+# --- What does not fit is named -----------------------------------------------------------------
+
+
+def test_missing_and_left_over_tensors_are_listed_together(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama3", tmp_path)
+
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        del tensors["lm_head.weight"], tensors["model.layers.1.self_attn.k_proj.weight"]
+        tensors["model.layers.3.mlp.up_proj.weight"] = torch.zeros(2)
+        tensors["vision.weight"] = torch.zeros(2)
+
+    edit_tensors(folder, change)
+    with pytest.raises(ValueError) as error:
+        load(folder)
+    _, _, names = str(error.value).partition("missing: ")
+    missing, _, left_over = names.partition("; left over: ")
+    assert set(missing.split(", ")) == {"lm_head.weight", "model.layers.1.self_attn.k_proj.weight"}
+    assert set(left_over.split(", ")) == {"model.layers.3.mlp.up_proj.weight", "vision.weight"}
+
+
+def test_a_long_list_of_names_is_cut_and_counted(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    edit_tensors(folder, lambda tensors: tensors.clear())
+    count = 2 + 9 * 3
+    with pytest.raises(ValueError, match=rf"and {count - 8} more; left over: none"):
+        load(folder)
+
+
+def test_a_bias_that_the_config_does_not_announce_is_left_over(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path, attention_bias=True)
+    edit_json(folder / "config.json", attention_bias=False)
+    with pytest.raises(ValueError, match=r"left over: .*q_proj\.bias"):
+        load(folder)
+
+
+def test_a_tensor_of_another_shape_is_named_in_full(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    name = "model.layers.2.self_attn.k_proj.weight"
+    edit_tensors(folder, lambda tensors: tensors.update({name: torch.zeros(96, 32)}))
+    with pytest.raises(ValueError) as error:
+        load(folder)
+    assert name in str(error.value)
+    assert "shape [32, 96], the checkpoint has [96, 32]" in str(error.value)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 50_000, -1])
+def test_a_truncated_file_is_called_damaged(kept: int, tmp_path: Path) -> None:
+    file = make_tiny_model("llama", tmp_path) / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"model\.safetensors is damaged, fetch it again"):
+        load(tmp_path)
+
+
+Spoil = Callable[[Path], object]
+
+
+def without(name: str) -> Spoil:
+    return lambda folder: (folder / name).unlink()
+
+
+def holding(name: str, content: bytes) -> Spoil:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+INDEX = "model.safetensors.index.json"
+BROKEN: dict[str, tuple[Spoil, str]] = {
+    "no config": (without("config.json"), r"must hold config\.json"),
+    "no weights": (without("model.safetensors"), r"must be in model\.safetensors"),
+    "broken config": (holding("config.json", b'{"a": '), r"config\.json must hold JSON"),
+    "no object": (holding("config.json", b"[1, 2]"), r"config\.json must hold a JSON object.*list"),
+    "binary config": (holding("config.json", b"\xff\xfe"), r"config\.json must hold JSON"),
+    "broken generation config": (
+        holding("generation_config.json", b"{"),
+        r"generation_config\.json must hold JSON",
+    ),
+    "broken tokenizer": (holding("tokenizer.json", b"{"), r"tokenizer\.json must hold JSON"),
+    "broken index": (holding(INDEX, b"{"), r"index\.json must hold JSON"),
+    "impossible size": (
+        lambda folder: edit_json(folder / "config.json", hidden_size="many"),
+        r"config\.json is no valid config",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_folder_that_is_no_model_is_refused_with_the_file_s_name(
+    case: str, tmp_path: Path
+) -> None:
+    spoil, message = BROKEN[case]
+    folder = make_tiny_model("llama", tmp_path)
+    spoil(folder)
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+def test_an_unknown_folder_and_a_file_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_text("")
+    for path in (tmp_path / "absent", tmp_path / "model.gguf"):
+        with pytest.raises(ValueError, match=f"must be a folder, {path} is none"):
+            load(path)
+
+
+# --- Time and memory ----------------------------------------------------------------------------
+
+
+def test_a_bar_shows_the_progress_only_when_asked(
+    tiny_model: TinyModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_model(tiny_model("llama"), torch.float32, CPU)
+    assert capsys.readouterr().err == ""
+    load_model(tiny_model("llama"), torch.float32, CPU, progress=True)
+    assert "29/29" in capsys.readouterr().err
+
+
+def anonymous_bytes() -> int:
+    """The process's own memory; pages that are mapped from files are not among it."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("RssAnon:")[2].split()[0])
+
+
+def memory_of_loading(folder: Path, dtype: torch.dtype) -> dict[str, int]:
+    """Load in this process, which has done nothing before: its peak, and what the model needs."""
+    baseline, peak, done = anonymous_bytes(), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.001):
+            peak = max(peak, anonymous_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        model, _ = load_model(folder, dtype, CPU)
+    finally:
+        done.set()
+        watcher.join()
+    tensors = tensors_of(model)
+    return {
+        "peak": max(peak, anonymous_bytes()) - baseline,
+        "held": sum(tensor.nbytes for tensor in tensors),
+        "largest": max(tensor.nbytes for tensor in tensors),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells anonymous memory apart")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_loading_takes_the_weights_and_one_tensor_of_memory(
+    dtype: torch.dtype, real_model: Path
+) -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        memory = process.submit(memory_of_loading, real_model, dtype).result()
+    assert memory["held"] >= 134_500_000 * dtype.itemsize  # the measurement sees the whole model
+    assert memory["held"] <= memory["peak"] <= memory["held"] + memory["largest"] + 32 * 2**20
