@@ -181,7 +181,6 @@ def _serve(script: Path) -> None:
     """Be the process: one JSON line in, [function, arguments], one out, until stdin ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the measured code prints must not mix with the answers
-    _hide_installed_package()
     module = _load(script)
     state: list[object] = []
     for line in sys.stdin:
@@ -207,18 +206,6 @@ def _load(script: Path) -> ModuleType:
     sys.modules[script.stem] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _hide_installed_package() -> None:
-    """Drop the finders of editable installs: they offer modules that the tree does not have.
-
-    Such a finder answers for every `minisgl.…`, wherever `minisgl` itself came from.
-    """
-    sys.meta_path[:] = [
-        finder
-        for finder in sys.meta_path
-        if not getattr(finder, "__module__", "").startswith("__editable__")
-    ]
 
 
 def _assert_isolated() -> None:

@@ -55,17 +55,17 @@ class SamplingParams:
     def validate(self) -> None:
         """Raise ValueError for the first value that no sampler could follow."""
         _check("temperature", self.temperature, "≥ 0", low=0)
-        _check("top_k", self.top_k, "an integer ≥ 1, or -1 or 0 for off", low=-1, kind=int)
+        _check("top_k", self.top_k, "an integer ≥ 1, or -1 or 0 for off", low=-1, whole=True)
         _check("top_p", self.top_p, "> 0 and ≤ 1", low=0, high=1, open_low=True)
         _check("min_p", self.min_p, "≥ 0 and ≤ 1", low=0, high=1)
-        _check("max_tokens", self.max_tokens, "an integer ≥ 1", low=1, kind=int)
+        _check("max_tokens", self.max_tokens, "an integer ≥ 1", low=1, whole=True)
         if self.seed is not None:
-            _check("seed", self.seed, "an integer", low=-math.inf, kind=int)
+            _check("seed", self.seed, "an integer", low=-math.inf, whole=True)
         _check("repetition_penalty", self.repetition_penalty, "> 0", low=0, open_low=True)
         _check("presence_penalty", self.presence_penalty, "from -2 to 2", low=-2, high=2)
         _check("frequency_penalty", self.frequency_penalty, "from -2 to 2", low=-2, high=2)
         if self.logprobs is not None:
-            _check("logprobs", self.logprobs, "an integer from 0 to 20", low=0, high=20, kind=int)
+            _check("logprobs", self.logprobs, "an integer from 0 to 20", low=0, high=20, whole=True)
 
     @property
     def has_penalties(self) -> bool:
@@ -91,11 +91,10 @@ def _check(
     low: float,
     high: float = math.inf,
     open_low: bool = False,
-    kind: type = float,
+    whole: bool = False,
 ) -> None:
-    """Raise ValueError unless `value` is a finite number of `kind` between the bounds."""
-    kinds = (int,) if kind is int else (int, float)
-    good = isinstance(value, kinds) and not isinstance(value, bool)
+    """Raise ValueError unless `value` is a finite number (a `whole` one) between the bounds."""
+    good = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     # A NaN fails every comparison.
     good = good and low <= value <= high and abs(value) < math.inf
     if not good or (open_low and value == low):

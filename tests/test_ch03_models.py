@@ -370,6 +370,11 @@ UNSUPPORTED: dict[str, tuple[str, dict[str, Any], str]] = {
     "yarn": ("llama", {"rope_scaling": YARN}, "RoPE type .*'yarn'"),
     "linear RoPE": ("qwen2", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "'linear'"),
     "dynamic RoPE": ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "'dynamic'"),
+    "partial rotation": (
+        "llama",
+        {"rope_scaling": {"rope_type": "default", "partial_rotary_factor": 0.5}},
+        "partial_rotary_factor .*0.5",
+    ),
     "sliding window": ("mistral", {"sliding_window": 512}, "sliding_window .*512"),
     "qwen2 window": (
         "qwen2",
@@ -444,8 +449,8 @@ def test_a_tied_head_may_be_stored_or_not(stored: bool, tmp_path: Path) -> None:
             tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
 
     edit_tensors(folder, store)
-    model = load(folder)
-    assert model.lm_head.is_tied
+    for dtype in (torch.float32, torch.bfloat16):
+        assert load(folder, dtype).lm_head.is_tied
     assert_same_logits(folder, lengths=(33,))
 
 

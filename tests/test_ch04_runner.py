@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
 from transformers import AutoModelForCausalLM
 
 import minisgl
@@ -43,8 +44,10 @@ PROMPTS = {
     "numbers": "1 2 3 5 8 13 21 34",
     "emoji and accents": "Un café ☕, s’il vous plaît 😀! ",
     "one token": "The",
-    "500 tokens": "The quick brown fox jumps over the lazy dog. " * 50,
+    "500 tokens": " ".join(["The quick brown fox jumps over the lazy dog."] * 50),
 }
+# Divergences that count as equal, since fp32 itself does not decide there.
+CLOSE_CALLS: list[str] = []
 
 
 @cache
@@ -118,25 +121,24 @@ def test_greedy_equals_transformers_on_every_architecture(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", PROMPTS)
 @pytest.mark.parametrize("kind", ["raw", "chat"])
 def test_greedy_equals_transformers_on_the_real_model(
-    real_model: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    real_model: Path, kind: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    llm, oracle = llm_of(real_model), oracle_of(real_model)
-    close_calls = []
-    for name, text in PROMPTS.items():
-        prompt: Any = text if kind == "raw" else [{"role": "user", "content": text}]
-        ids = encode(prompt, llm.tokenizer, llm.engine.model_config.vocab_size)
-        output = one(llm.generate([prompt], greedy()))
-        assert (output.num_prompt_tokens, len(output.token_ids)) == (len(ids), 64)
-        divergence = first_divergence(oracle, ids, output.token_ids)
-        if divergence is not None:
-            index, gap = divergence
-            assert gap < 5e-4, f"{name}: token {index} is not the oracle's, whose gap is {gap}"
-            close_calls.append(f"{name}, token {index}: the oracle's gap is {gap:.1e}")
-    with capsys.disabled():
-        print(f"\n{kind}: {len(PROMPTS)} prompts of 64 tokens, {len(close_calls)} close calls")
-        print("".join(f"  {call}\n" for call in close_calls), end="")
+    llm = llm_of(real_model)
+    text = PROMPTS[name]
+    prompt: Any = text if kind == "raw" else [{"role": "user", "content": text}]
+    ids = encode(prompt, llm.tokenizer, llm.engine.model_config.vocab_size)
+    output = one(llm.generate([prompt], greedy()))
+    assert (output.num_prompt_tokens, len(output.token_ids)) == (len(ids), 64)
+    divergence = first_divergence(oracle_of(real_model), ids, output.token_ids)
+    if divergence is not None:
+        index, gap = divergence
+        assert gap < 5e-4, f"token {index} is not the oracle's, whose two best differ by {gap}"
+        CLOSE_CALLS.append(f"{name}, {kind}: token {index}, the oracle's two best differ by {gap}")
+        with capsys.disabled():
+            print(f"\nclose call {len(CLOSE_CALLS)}: {CLOSE_CALLS[-1]}")
 
 
 @pytest.mark.slow
@@ -496,7 +498,7 @@ def test_a_model_is_a_folder_or_what_the_hub_gives(
     def hub(name: str, **_: Any) -> str:
         asked.append(name)
         if name != "org/known":
-            raise engine_config.LocalEntryNotFoundError("offline")
+            raise LocalEntryNotFoundError("offline")
         return str(tmp_path)
 
     monkeypatch.setattr(engine_config, "snapshot_download", hub)

@@ -507,6 +507,15 @@ def test_a_penalty_can_change_the_greedy_token() -> None:
     assert choose(logits, [make_req(SamplingParams(presence_penalty=0.6), [1], [0, 0])]) == [0]
 
 
+def test_an_enormous_penalty_still_leaves_numbers() -> None:
+    logits = torch.tensor([[-1.0, -2.0, -3.0], [1.0, -2.0, 3.0]])
+    params = SamplingParams(temperature=1.0, repetition_penalty=1e300, seed=1)
+    reqs = [make_req(params, [0, 1, 2]), make_req(params, [0, 2])]
+    apply_penalties(logits, reqs)
+    assert logits.isfinite().all()
+    assert all(0 <= token < 3 for token in choose(logits, reqs))
+
+
 # --- Log probabilities ------------------------------------------------------------------------
 
 

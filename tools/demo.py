@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `minisgl` and `tools` lie there
 
 from minisgl import LLM, SamplingParams
+from tools.devlib.model import MODEL, model_home
 from tools.lang import tr
 
 QUESTIONS = (
@@ -20,8 +21,9 @@ QUESTIONS = (
 
 
 def main() -> None:
-    """Load the model that MINISGL_MODEL names, and stream three answers."""
-    with LLM(os.environ["MINISGL_MODEL"], progress=sys.stderr.isatty()) as llm:
+    """Load the embedded model, or the one that MINISGL_MODEL names, and stream three answers."""
+    model = os.environ.get("MINISGL_MODEL") or model_home() / MODEL
+    with LLM(model, progress=sys.stderr.isatty()) as llm:
         num_tokens = 0
         began = time.perf_counter()
         for question in QUESTIONS:

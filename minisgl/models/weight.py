@@ -45,8 +45,10 @@ def weight_files(folder: Path) -> list[Path]:
     index = folder / "model.safetensors.index.json"
     single = folder / "model.safetensors"
     if index.exists():
-        names = set(read_json(index).get("weight_map", {}).values())
-        files = [folder / name for name in sorted(names)]
+        weight_map = read_json(index).get("weight_map")
+        if not isinstance(weight_map, dict):
+            raise ValueError(f"{index} must map names to files in weight_map, got {weight_map!r}")
+        files = [folder / name for name in sorted(set(weight_map.values()))]
     else:
         files = [single]
     for file in files:

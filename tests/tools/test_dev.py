@@ -62,7 +62,8 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-INSTALL = ["-m", "pip", "install", "-c", "constraints.txt", "-e", ".[dev]"]
+INSTALL = ["-m", "pip", "install", "-c", "constraints.txt"]
+INSTALL += ["--config-settings", "editable_mode=compat", "-e", ".[dev]"]
 
 
 def test_the_first_run_installs_plainly_and_the_second_does_nothing(
@@ -303,7 +304,7 @@ def test_the_closing_line_is_found(text: str, expected: str) -> None:
 def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout after use, with the model in a cache folder beside it."""
     root, home = tmp_path / "root", tmp_path / "home"
-    for folder in (".venv/lib", ".steps/trees", ".mypy_cache", "minisgl/__pycache__", "x.egg-info"):
+    for folder in (".venv/lib", ".steps/trees", ".hypothesis", "minisgl/__pycache__", "x.egg-info"):
         (root / folder).mkdir(parents=True)
     (root / "minisgl" / "core.py").touch()
     for name in (

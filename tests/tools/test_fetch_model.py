@@ -28,14 +28,15 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, Llama
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from tools import convert_gguf, fetch_model
+from tools.devlib.model import MODEL, model_home
 
 SCRIPT = Path(fetch_model.__file__)
-MODEL, GGUF_NAME = fetch_model.MODEL, fetch_model.GGUF_NAME
+GGUF_NAME = fetch_model.GGUF_NAME
 
 
 @pytest.fixture(scope="session")
 def gguf() -> Path:
-    path = fetch_model.home_folder() / GGUF_NAME
+    path = model_home() / GGUF_NAME
     if not path.exists():
         pytest.fail(f"{path} is missing: run `python tools/fetch_model.py`")
     return path

@@ -120,10 +120,10 @@ def test_record_then_check(book: MiniBook, capsys: pytest.CaptureFixture[str]) -
     assert "1 steps, 5 tests (0 known): proved" in shown
 
 
-def test_recording_again_keeps_measured_figures(book: MiniBook) -> None:
-    book.replace("examples/ch00_script.py", "measured(0.5)", "measured(0.75)")
+def test_recording_again_takes_the_new_figures(book: MiniBook) -> None:
+    book.replace("examples/ch00_script.py", "measured(0.5)", "measured(1.5)")
     steps(book, "record", "0")
-    assert book.read("steps/ch00_script/expected.en.txt") == "twice 4 ≈0.5\n"
+    assert book.read("steps/ch00_script/expected.en.txt") == "twice 4 ≈1.5\n"
 
 
 def test_check_fails_with_status_1(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """A reader's way through a chapter: `start`, write, `verify`, and go on from one's own work."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from minibook import BOX_1, MiniBook, make_book
 from tools.steplib import load_steps
 from tools.steplib.commands import main
 from tools.steplib.storage import storage_problems
+from tools.store import Store
 
 
 @pytest.fixture
@@ -44,19 +46,23 @@ def test_chapter_without_package_code_has_its_main_to_write(book: MiniBook) -> N
 
 
 def test_verify_says_what_is_red_and_what_to_do(
-    book: MiniBook, capsys: pytest.CaptureFixture[str]
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
     steps(book, "start", "2")
     assert steps(book, "verify", "2") == 1
     shown = capsys.readouterr().out
     name = "tests/test_ch02_stack.py::test_takes_the_last"
     assert f"✗ {name}: NotImplementedError: chapter 2: stack_of" in shown
     assert "still to write: 2" in shown and "minisgl/stack.py:8  stack_of" in shown
-    assert f"python -m pytest {name}" in shown
-    assert not (book.root / ".steps/progress.jsonl").exists()
+    assert f"cd {book.root}/workspace/ch02_stack && {sys.executable} -m pytest {name}" in shown
+    assert not (book.root / "home").exists()
 
 
-def test_verify_passes_and_notes_it(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_passes_and_notes_it(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
     steps(book, "start", "2")
     mine = book.root / "workspace/ch02_stack"
     for path in ("minisgl/box.py", "steps/ch02_stack/minisgl/stack.py"):
@@ -67,8 +73,8 @@ def test_verify_passes_and_notes_it(book: MiniBook, capsys: pytest.CaptureFixtur
     assert "✓ tests/test_ch02_stack.py::test_takes_the_last" in shown  # copied afresh
     assert "✓ tests/test_ch01_box.py::test_holds_what_is_put" in shown  # earlier tests count
     assert f"next: python tools/steps.py start 3 --from {mine}" in shown
-    lines = (book.root / ".steps/progress.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [2]
+    with Store() as store:  # the judge's progress
+        assert [row["step"] for row in store.rows("SELECT * FROM steps")] == [2]
 
 
 def test_verify_is_red_when_an_earlier_test_breaks(
@@ -108,8 +114,8 @@ def test_start_from_drops_what_the_chapter_removes(book: MiniBook) -> None:
     assert (book.root / "next/minisgl/pile.py").exists()
 
 
-def test_reader_can_run_pytest_in_the_workspace(book: MiniBook) -> None:
-    """Retired tests are left out there too: what is retired travels with the step."""
+def test_what_is_retired_travels_with_the_step(book: MiniBook) -> None:
+    """So that plain pytest leaves it out in a workspace too."""
     steps(book, "build", "2", "-o", str(book.root / "mine"))
     retired = json.loads(book.read("mine/tests/retired.json"))
     assert list(retired) == ["tests/test_ch01_box.py::test_takes_the_first"]

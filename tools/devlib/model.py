@@ -14,7 +14,8 @@ MODEL = "SmolLM2-135M-Instruct"
 
 def model_home() -> Path:
     """The cache folder: MINISGL_HOME, or ~/.cache/minisgl."""
-    return Path(os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl").absolute()
+    home = os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl"
+    return Path(home).expanduser().absolute()
 
 
 def fetch_model(environment: Environment) -> Path:

@@ -126,20 +126,24 @@ def store(book: Book, number: int, files: Mapping[str, bytes]) -> Path:
     It appears as a whole, also when several processes make it at once.
     """
     folder = state_folder(book.root) / "trees" / f"{book[number].label}-{digest(files)}"
-    if not folder.is_dir():
-        folder.parent.mkdir(exist_ok=True)
-        _drop_old(folder)
-        draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder.parent))
-        write_files(files, draft)
-        try:
-            draft.rename(folder)
-        except OSError:
-            shutil.rmtree(draft, ignore_errors=True)
+    if folder.is_dir():
+        os.utime(folder)  # what is in use is not old
+        return folder
+    folder.parent.mkdir(exist_ok=True)
+    _drop_old(folder)
+    draft = Path(tempfile.mkdtemp(prefix="draft-", dir=folder.parent))
+    write_files(files, draft)
+    try:
+        draft.rename(folder)
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
     return folder
 
 
 def _drop_old(folder: Path) -> None:
-    for other in folder.parent.glob(folder.name.split("-")[0] + "-*"):
+    """Remove the chapter's trees of a day ago, and the drafts of processes that were killed."""
+    label = folder.name.split("-")[0]
+    for other in (*folder.parent.glob(f"{label}-*"), *folder.parent.glob("draft-*")):
         with contextlib.suppress(OSError):
             if time.time() - other.stat().st_mtime > DAY:
                 shutil.rmtree(other, ignore_errors=True)

@@ -31,7 +31,7 @@ def readme(book: Book, number: int) -> str:
 
 
 def _link(book: Book, number: int, path: str) -> str:
-    return relpath(book.root / path, book[number].folder).replace("\\", "/")
+    return relpath(book.root / path, book[number].folder)
 
 
 def _tree_lines(book: Book, number: int) -> list[str]:
@@ -45,7 +45,7 @@ def _tree_lines(book: Book, number: int) -> list[str]:
                 lines.append("  " * depth + f"- `{folder}/`")
         above = folders
         version = found.get(path) or _last_before(book, number, path)
-        place = relpath(version.location, book[number].folder).replace("\\", "/")
+        place = relpath(version.location, book[number].folder)
         lines.append("  " * len(folders) + f"- [`{name}`]({place}){MARKS[mark]}")
     return lines or ["Nothing yet: the program of this chapter stands on its own."]
 

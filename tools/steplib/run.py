@@ -55,9 +55,9 @@ def python(root: Path) -> str:
     """Return the interpreter that has the book's libraries; StepError when there is none."""
     if find_spec("torch") and find_spec("pytest"):
         return sys.executable
-    for place in ("bin/python", "Scripts/python.exe"):
-        if (root / ".venv" / place).is_file():
-            return str(root / ".venv" / place)
+    own = root / ".venv" / "bin" / "python"
+    if own.is_file():
+        return str(own)
     raise StepError("no environment yet: `python3 tools/dev.py test` makes it")
 
 
@@ -85,7 +85,9 @@ def environment(tree: Path, language: str | None = None) -> dict[str, str]:
 
 def run_main(interpreter: str, tree: Path, main: str, language: str) -> Finished:
     """Run the main of a built step and return what it printed."""
-    return _run([interpreter, main], tree, environment(tree, language))
+    # As in the conftest: a check shares the machine with others, and no thread is to spin.
+    variables = {"OMP_WAIT_POLICY": "PASSIVE"} | environment(tree, language)
+    return _run([interpreter, main], tree, variables)
 
 
 def run_tests(

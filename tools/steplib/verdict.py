@@ -1,5 +1,6 @@
 """What the commands say of a check, of a new workspace and of the reader's work."""
 
+import shlex
 from pathlib import Path
 
 from tools.lang import tr
@@ -7,7 +8,7 @@ from tools.lang import tr
 from .check import Finding
 from .difference import BUDGET_LINES
 from .manifest import Book, Step
-from .run import Report
+from .run import Report, python
 from .workspace import Stub, Verdict
 
 SIGNS = {"passed": "✓", "skipped": "-"}
@@ -46,7 +47,11 @@ def print_start(step: Step, folder: Path, stubs: list[Stub]) -> None:
 
 
 def _folder_option(step: Step, folder: Path) -> str:
-    return "" if folder == default_workspace(step) else f" -o {folder}"
+    return "" if folder == default_workspace(step) else f" -o {_quoted(folder)}"
+
+
+def _quoted(folder: Path) -> str:
+    return shlex.quote(str(folder))
 
 
 def print_verdict(book: Book, step: Step, folder: Path, verdict: Verdict) -> None:
@@ -55,12 +60,12 @@ def print_verdict(book: Book, step: Step, folder: Path, verdict: Verdict) -> Non
         if report:
             _print_report(report)
     if not verdict.passed:
-        _print_next(step, folder, verdict)
+        _print_next(book, folder, verdict)
         return
     print(tr(f"第 {step.number} 章通过。", f"Chapter {step.number} passes."))
     after = [other for other in book if other.number > step.number]
     if after:
-        command = f"python tools/steps.py start {after[0].number} --from {folder}"
+        command = f"python tools/steps.py start {after[0].number} --from {_quoted(folder)}"
         print(tr(f"下一步：{command}", f"next: {command}"))
 
 
@@ -74,7 +79,7 @@ def _print_report(report: Report) -> None:
         print(report.output)
 
 
-def _print_next(step: Step, folder: Path, verdict: Verdict) -> None:
+def _print_next(book: Book, folder: Path, verdict: Verdict) -> None:
     report = verdict.earlier or verdict.own
     red = [name for name, test in report.tests.items() if test.outcome not in SIGNS]
     red += report.broken
@@ -83,5 +88,7 @@ def _print_next(step: Step, folder: Path, verdict: Verdict) -> None:
         for stub in verdict.stubs:
             print(f"  {folder / stub.path}:{stub.line}  {stub.name}")
     if red:
-        command = f"cd {folder} && python -m pytest {red[0].split('[')[0]}"
+        # Not just `python`: the reader's shell may know none that has pytest.
+        test = [python(book.root), "-m", "pytest", red[0].split("[")[0]]
+        command = f"cd {_quoted(folder)} && {shlex.join(test)}"
         print(tr(f"先让这一项变绿：{command}", f"make this one green first: {command}"))

@@ -1,0 +1,73 @@
+"""Chapter 4: from logits to text: a loop of computing, choosing and appending.
+
+The tokens are those of transformers; how they are chosen is the caller's; and the table shows
+what the loop costs while every token computes all before it again.
+"""
+
+from _step import measured, model_dir, tr
+
+import time
+
+import torch
+from transformers import AutoModelForCausalLM
+
+from minisgl import LLM, SamplingParams
+
+
+def compare(llm: LLM, prompt: str) -> None:
+    output = llm.generate(prompt, SamplingParams(max_tokens=32))[0]
+    oracle = AutoModelForCausalLM.from_pretrained(llm.engine.folder, dtype=torch.float32)
+    ids = llm.tokenizer(prompt, return_tensors="pt")
+    expected = oracle.generate(**ids, max_new_tokens=32, do_sample=False)
+    same = output.token_ids == expected[0, output.num_prompt_tokens :].tolist()
+    print(f"> {prompt}\n{output.text}")
+    print(f"[{output.num_prompt_tokens} + {len(output.token_ids)} tokens, {output.finish_reason}]")
+    print(tr("与 transformers 相同：", "equal to transformers:"), same)
+
+
+def running_example(llm: LLM) -> None:
+    """The request that comes back through the book; eight tokens end it by length."""
+    question = [{"role": "user", "content": "请解释什么是 KV Cache？"}]
+    output = llm.chat(question, SamplingParams(max_tokens=8))
+    print(f"\n> {question[0]['content']}\n{output.text}")
+    print(f"[{output.num_prompt_tokens} + {len(output.token_ids)} tokens, {output.finish_reason}]")
+    pieces = [piece.text for piece in llm.stream(question, SamplingParams(max_tokens=8))]
+    print(tr("逐个 token：", "token by token:"), pieces)
+
+
+def sampling(llm: LLM) -> None:
+    """Sampling is a property of the request: the same seed gives the same text, in any company."""
+    prompt = "Once upon a time there was a"
+    settings = {
+        tr("贪心", "greedy"): SamplingParams(max_tokens=16),
+        "seed 1": SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=16),
+        "seed 2": SamplingParams(temperature=0.8, top_p=0.9, seed=2, max_tokens=16),
+        tr("seed 1，再来一次", "seed 1 again"): SamplingParams(
+            temperature=0.8, top_p=0.9, seed=1, max_tokens=16
+        ),
+        tr("贪心 + 重复惩罚", "greedy, penalised"): SamplingParams(
+            repetition_penalty=1.3, max_tokens=16
+        ),
+    }
+    outputs = llm.generate([prompt] * len(settings), list(settings.values()))
+    print(f"\n> {prompt} …")
+    for name, output in zip(settings, outputs, strict=True):
+        print(f"  {name}: {output.text!r}")
+
+
+def cost(llm: LLM) -> None:
+    print(tr("\n文本长度   ms/token", "\n  length   ms/token"))
+    for length in (16, 64, 256, 1024):
+        stream = llm.stream([0] * length, SamplingParams(max_tokens=3, ignore_eos=True))
+        next(stream)  # the first pass of a length also pays for its memory
+        start = time.perf_counter()
+        count = len(list(stream))
+        print(f"{length:>8}{measured(1000 * (time.perf_counter() - start) / count):>11}")
+
+
+torch.set_num_threads(2)
+with LLM(model_dir()) as llm:
+    compare(llm, "The capital of France is")
+    running_example(llm)
+    sampling(llm)
+    cost(llm)

@@ -1,0 +1,21 @@
+"""The judge: exercises on the real engine, graded in a sandbox.
+
+  read     list · show ID · status
+  write    start ID · run ID [FILE] · submit ID [FILE] [--json] · watch ID
+  help     hint ID · solution ID
+  machine  doctor · audit [ID…]
+
+Without a command it says where you stand and what to do next. Your files are in
+workspace/practice/. `submit` ends with status 0 only when everything was right.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)
+
+from practice.judgelib.commands import main  # noqa: E402  (the root must be importable first)
+
+if __name__ == "__main__":
+    sys.exit(main(ROOT, __doc__ or ""))

@@ -1,0 +1,185 @@
+"""Problems in a step's tree: the starter, the files of the box, and replacements of symbols.
+
+A replacement is a file with only what differs from the step's own: functions, methods in their
+classes, and helpers and imports that these need.
+
+    # Copies the cached prefix instead of sharing it.
+    # caught by: basic
+    class RadixTree:
+        def _split(self, node, length):
+            …
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from functools import lru_cache
+from pathlib import Path
+
+from practice.judgelib.catalogue import Place, Problem, fault
+from tools.steplib import Book, StepError, load_steps, package_files, stub_source, symbol_source
+from tools.steplib.source import Function, Scope, first_line, lines_of, scopes
+from tools.steplib.source import parse as parse_source
+
+PLANTED = "planted.py"
+
+
+@lru_cache(maxsize=4)
+def book_of(root: Path) -> Book:
+    """The steps of a repository, read once per process."""
+    return load_steps(root)
+
+
+@lru_cache(maxsize=64)
+def tree_of(root: Path, number: int) -> dict[str, str]:
+    """Path -> text of the package at a step; do not change it."""
+    files = package_files(book_of(root), number)
+    return {path: data.decode() for path, data in files.items() if path.endswith(".py")}
+
+
+def place_of(problem: Problem) -> Place:
+    """Where in which step the reader writes."""
+    assert problem.step is not None, "only engine and bug problems have a step"
+    return problem.step
+
+
+def root_of(problem: Problem) -> Path:
+    """The repository that a problem's folder lies in."""
+    return problem.folder.resolve().parents[2]
+
+
+def has_step(problem: Problem) -> bool:
+    """Whether the step that the problem needs is in this checkout."""
+    if problem.step is None:
+        return True
+    return problem.step.number in {step.number for step in book_of(root_of(problem))}
+
+
+def reference(problem: Problem) -> str:
+    """The step's own version of the file: the solution of an `engine` or `bug` problem."""
+    place = place_of(problem)
+    files = tree_of(root_of(problem), place.number)
+    if place.path not in files:
+        text = f"step {place.number} has no {place.path}"
+        raise fault(problem.folder, f"第 {place.number} 步没有 {place.path}", text)
+    found = dict(scopes(parse_source(files[place.path], place.path).body))
+    for symbol in place.symbols:
+        if symbol not in found:
+            text = f"{place.path} of step {place.number} has no {symbol}"
+            raise fault(problem.folder, f"第 {place.number} 步的 {place.path} 没有 {symbol}", text)
+    return files[place.path]
+
+
+def starter(problem: Problem) -> str:
+    """What the reader gets: starter.py, the step's file with stubs, or with its planted fault."""
+    if problem.kind == "bug":
+        return replaced(problem, problem.read(f"mutants/{PLANTED}"))
+    if problem.kind == "engine":
+        text, place = reference(problem), place_of(problem)
+        return stub_source(_without(text, place), text, problem.id, place.path)
+    return problem.read("starter.py")
+
+
+def solution(problem: Problem) -> str:
+    """The reference solution as the reader would have written it."""
+    return reference(problem) if problem.step else problem.read("solution.py")
+
+
+def variant(problem: Problem, text: str) -> str:
+    """An alternative or a mutant as a whole submission."""
+    return replaced(problem, text) if problem.step else text
+
+
+def box_files(problem: Problem, source: str) -> dict[str, str]:
+    """Path -> text of all that a submission needs inside the box."""
+    files = {"submission.py": source}
+    if problem.step:
+        files = dict(tree_of(root_of(problem), problem.step.number))
+        files[problem.step.path] = source
+    if problem.kind in ("ops", "engine", "bug"):
+        files["driver.py"] = problem.read("driver.py")
+    return files
+
+
+def modules_of(problem: Problem) -> set[str]:
+    """The modules of the step's tree, as a submission may import them."""
+    if not problem.step:
+        return set()
+    paths = tree_of(root_of(problem), problem.step.number)
+    names = {path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in paths}
+    return names
+
+
+def _without(text: str, place: Place) -> str:
+    """The file with the symbols taken out, for the stubs to find that they are missing."""
+    lines = lines_of(text)
+    for symbol in place.symbols:
+        found = symbol_source(text, symbol, place.path)
+        first = lines[found.first - 1]
+        blank = [first[: len(first) - len(first.lstrip())] + "pass"]
+        lines[found.first - 1 : found.last] = blank + [""] * (found.last - found.first)
+    return "\n".join(lines) + "\n"
+
+
+def replaced(problem: Problem, text: str) -> str:
+    """The step's file with the functions of a replacement in place of its own."""
+    place, base = place_of(problem), reference(problem)
+    try:
+        tree = parse_source(text, f"{problem.id}: a replacement")
+    except StepError as error:
+        raise fault(problem.folder, str(error), str(error)) from None
+    extra: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name in dict(_scopes(base)):
+            for inner in node.body:
+                if not isinstance(inner, Function):
+                    raise _only_functions(problem, node.name)
+                base = _put(problem, place, base, f"{node.name}.{inner.name}", _cut(text, inner))
+        elif isinstance(node, Function) and node.name in dict(_scopes(base)):
+            base = _put(problem, place, base, node.name, _cut(text, node))
+        else:
+            extra.append(_cut(text, node))
+    return _insert_extra(base, extra) if extra else base
+
+
+def _only_functions(problem: Problem, name: str) -> Exception:
+    text = f"a replacement of class {name} may hold methods only"
+    return fault(problem.folder, f"对类 {name} 的替换只能含有方法", text)
+
+
+def _scopes(text: str) -> list[tuple[str, Scope]]:
+    return list(scopes(parse_source(text, "step").body))
+
+
+def _cut(text: str, node: ast.stmt) -> str:
+    first = first_line(node) if isinstance(node, Scope) else node.lineno
+    lines = lines_of(text)[first - 1 : node.end_lineno]
+    return textwrap.dedent("\n".join(lines))
+
+
+def _put(problem: Problem, place: Place, base: str, name: str, text: str) -> str:
+    """Replace function `name` in `base`, or add it at the end of its class when it is new."""
+    lines, known = lines_of(base), dict(_scopes(base))
+    node = known.get(name)
+    if node is not None:
+        if not any(name == symbol or name.startswith(symbol + ".") for symbol in place.symbols):
+            words = f"a replacement changes {name}, which is not among the symbols"
+            raise fault(problem.folder, f"替换改动了 {name}，它不在 symbols 里", words)
+        indent, start, end = node.col_offset, first_line(node), node.end_lineno
+    else:
+        owner = known[name.rpartition(".")[0]]
+        last = owner.body[-1]
+        indent, start, end = last.col_offset, (last.end_lineno or 0) + 1, last.end_lineno
+        text = "\n" + text
+    lines[start - 1 : end] = textwrap.indent(text, " " * indent).split("\n")
+    return "\n".join(lines) + "\n"
+
+
+def _insert_extra(base: str, extra: list[str]) -> str:
+    """Helpers and imports go in front of the first class or function of the file."""
+    lines = lines_of(base)
+    body = parse_source(base, "step").body
+    first = min(first_line(node) for node in body if isinstance(node, Scope))
+    lines[first - 1 : first - 1] = [*"\n\n".join(extra).split("\n"), "", ""]
+    return "\n".join(lines) + "\n"

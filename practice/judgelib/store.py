@@ -1,0 +1,117 @@
+"""The judge's part of the store: submissions, hints and solutions, and what follows from them.
+
+A submission is a row before it is judged, with its source: a judge that is killed in the middle
+loses nothing, and the next call says that it was interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from practice.judgelib.verdict import NOT_COUNTED, Verdict
+from tools.store import Row, Store
+
+RUNNING_AT_MOST_S = 600.0
+HINT_AFTER = 3
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a reader has come with one problem."""
+
+    accepted: bool = False
+    failures: int = 0  # submissions that count, since the beginning, before the first AC
+    hints: int = 0
+    spoiled: bool = False
+
+
+class Progress:
+    """What the judge records and asks; a context manager around a `Store`."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = Store() if store is None else store
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+
+    def begin(self, problem: str, source: bytes, seed: int) -> str:
+        """Record a submission as running and return its id."""
+        id = uuid.uuid4().hex
+        row: Row = {"id": id, "problem": problem}
+        row |= {"source": source.decode("utf-8", "replace")}
+        row |= {"state": "running", "seed": seed, "pid": os.getpid(), "at": time.time()}
+        self.store.put("submissions", row)
+        return id
+
+    def finish(self, id: str, verdict: Verdict) -> None:
+        """Record the verdict on a submission that `begin` recorded."""
+        text = json.dumps(verdict.as_json(), ensure_ascii=False)
+        row = {"id": id, "state": "done", "code": verdict.code, "verdict": text}
+        self.store.put("submissions", row)
+
+    def interrupted(self) -> list[Row]:
+        """Mark submissions whose judge has died, and return them, oldest first."""
+        rows = self.store.rows("SELECT * FROM submissions WHERE state = 'running' ORDER BY at")
+        dead = [row for row in rows if not _is_judged_now(row)]
+        for row in dead:
+            self.store.put("submissions", {"id": row["id"], "state": "interrupted"})
+        return dead
+
+    def history(self, problem: str) -> list[Row]:
+        """The submissions for a problem, newest first."""
+        query = "SELECT * FROM submissions WHERE problem = ? ORDER BY at DESC, rowid DESC"
+        return self.store.rows(query, problem)
+
+    def standings(self) -> dict[str, Standing]:
+        """Problem id -> how far the reader has come, for all that were touched."""
+        found: dict[str, dict[str, Any]] = {}
+        query = "SELECT problem, code FROM submissions WHERE state = 'done' ORDER BY at, rowid"
+        for row in self.store.rows(query):
+            one = found.setdefault(row["problem"], {})
+            if row["code"] == "AC":
+                one["accepted"] = True
+            elif row["code"] not in NOT_COUNTED and not one.get("accepted"):
+                one["failures"] = one.get("failures", 0) + 1
+        for row in self.store.rows("SELECT problem, COUNT(*) AS n FROM hints GROUP BY problem"):
+            found.setdefault(row["problem"], {})["hints"] = row["n"]
+        for row in self.store.rows("SELECT problem FROM solutions WHERE spoiled = 1"):
+            found.setdefault(row["problem"], {})["spoiled"] = True
+        return {problem: Standing(**values) for problem, values in found.items()}
+
+    def standing(self, problem: str) -> Standing:
+        """How far the reader has come with this problem."""
+        return self.standings().get(problem, Standing())
+
+    def take_hint(self, problem: str, number: int) -> None:
+        """Record that hint `number` (from 1) was shown."""
+        self.store.put("hints", {"problem": problem, "number": number, "at": time.time()})
+
+    def show_solution(self, problem: str, *, spoiled: bool) -> None:
+        """Record that the solution was shown; a spoiled problem stays spoiled."""
+        spoiled = spoiled or self.standing(problem).spoiled
+        row = {"problem": problem, "at": time.time(), "spoiled": int(spoiled)}
+        self.store.put("solutions", row)
+
+    def steps(self) -> set[int]:
+        """The chapters whose tests passed on the reader's own code (`tools/steps.py verify`)."""
+        return {row["step"] for row in self.store.rows("SELECT step FROM steps")}
+
+
+def _is_judged_now(row: Row) -> bool:
+    if time.time() - row["at"] > RUNNING_AT_MOST_S:
+        return False
+    try:
+        os.kill(row["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,9 @@
+# Counts the prefill as the first of the five decodes.
+# caught by: sample
+admitted = (16, 40, 12)
+prefill_tokens = 24
+after_prefill = (40, 41, 11)
+after_decode_5 = (44, 45, 7)
+decode_rounds = 11
+final_ids = 52
+kv_computed = 35

@@ -1,0 +1,12 @@
+# Computes the angles in float16: fine at first, noise at large positions.
+# caught by: edge
+import torch
+
+
+def rotate(q: torch.Tensor, positions: torch.Tensor, theta: float) -> torch.Tensor:
+    head_dim = q.shape[-1]
+    exponents = torch.arange(0, head_dim, 2) / head_dim
+    angles = positions.float()[:, None, None] / theta**exponents
+    cos, sin = angles.half().float().cos(), angles.half().float().sin()
+    first, second = q.chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)

@@ -1,0 +1,13 @@
+# Takes neighbours as pairs, as the RoFormer paper and llama.cpp's weights do.
+# caught by: sample
+import torch
+
+
+def rotate(q: torch.Tensor, positions: torch.Tensor, theta: float) -> torch.Tensor:
+    head_dim = q.shape[-1]
+    exponents = torch.arange(0, head_dim, 2) / head_dim
+    angles = positions.float()[:, None, None] / theta**exponents
+    cos, sin = angles.cos(), angles.sin()
+    first, second = q[..., 0::2], q[..., 1::2]
+    turned = [first * cos - second * sin, second * cos + first * sin]
+    return torch.stack(turned, dim=-1).flatten(-2)

@@ -1,0 +1,13 @@
+# Counts on from the first position, as if a batch held one request.
+# caught by: basic
+import torch
+
+
+def rotate(q: torch.Tensor, positions: torch.Tensor, theta: float) -> torch.Tensor:
+    head_dim = q.shape[-1]
+    exponents = torch.arange(0, head_dim, 2) / head_dim
+    places = positions[0] + torch.arange(len(q))
+    angles = places.float()[:, None, None] / theta**exponents
+    cos, sin = angles.cos(), angles.sin()
+    first, second = q.chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)

@@ -1,0 +1,12 @@
+# Takes the row's number for the position: right only for one prompt from its start.
+# caught by: basic
+import torch
+
+
+def rotate(q: torch.Tensor, positions: torch.Tensor, theta: float) -> torch.Tensor:
+    head_dim = q.shape[-1]
+    exponents = torch.arange(0, head_dim, 2) / head_dim
+    angles = torch.arange(len(q)).float()[:, None, None] / theta**exponents
+    cos, sin = angles.cos(), angles.sin()
+    first, second = q.chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)

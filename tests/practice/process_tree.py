@@ -1,0 +1,25 @@
+"""Which processes live below a process."""
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def descendants(root: int) -> set[int]:
+    """Return the ids of all living processes below `root`."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            # It may end while it is looked at.
+            with contextlib.suppress(OSError):
+                fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+                parents[int(entry)] = int(fields[1])
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {root}
+
+
+def still_there(pids: set[int]) -> set[int]:
+    """Return those of `pids` that run or wait for burial."""
+    return {pid for pid in pids if os.path.exists(f"/proc/{pid}")}

@@ -1,0 +1,121 @@
+"""The problems of the repository: the mistakes that public graders accept are rejected here."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from practice.judgelib import engine
+from practice.judgelib.box import Box
+from practice.judgelib.catalogue import load_problem
+from practice.judgelib.core import judge
+from practice.judgelib.predict import read_answers
+from practice.judgelib.static import Rejected
+
+PROBLEMS = Path(__file__).resolve().parents[2] / "practice" / "problems"
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[Box]:
+    with Box() as one:
+        yield one
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_scale",
+        "scale_by_head_dim",
+        "scale_by_all_heads",
+        "sigmoid",
+        "normalised_sigmoid",
+        "hard_argmax",
+    ],
+)
+def test_attention_that_other_graders_accept_is_rejected(box: Box, name: str) -> None:
+    problem = load_problem(PROBLEMS / "ch02-attention")
+    verdict = judge(problem, problem.files("mutants")[f"{name}.py"], box=box, seed=3)
+    assert verdict.code == "WA" and verdict.error > 100 * (problem.tolerance or 0)
+
+
+def test_the_attention_of_torch_is_banned_and_right(box: Box) -> None:
+    problem = load_problem(PROBLEMS / "ch02-attention")
+    text = """\
+import torch.nn.functional as F
+
+def attention(q, k, v):
+    q, k, v = (x.transpose(0, 1) for x in (q, k, v))
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True).transpose(0, 1)
+"""
+    assert judge(problem, text, box=box, seed=3).code == "BAN"
+    allowed = problem.__class__(**(problem.__dict__ | {"banned": ()}))
+    assert judge(allowed, text, box=box, seed=3).code == "AC"
+
+
+def test_the_step_s_own_tests_can_take_an_ac_away(box: Box) -> None:
+    problem = load_problem(PROBLEMS / "ch01-req-lengths")
+    good = engine.reference(problem)
+    assert judge(problem, good, box=box, seed=3).code == "AC"
+    # The cases look at no repr; a test of the step does.
+    place = engine.place_of(problem)
+    test = "tests/test_ch01_core.py::test_repr_shows_who_and_how_far"
+    stricter = problem.__class__(
+        **(problem.__dict__ | {"step": place.__class__(1, place.path, place.symbols, (test,))})
+    )
+    assert judge(stricter, good, box=box, seed=3).code == "AC"
+    bad = good.replace("Req(uid={self.uid}, ", "Req(")
+    assert bad != good and judge(problem, bad, box=box, seed=3).code == "AC"
+    verdict = judge(stricter, bad, box=box, seed=3)
+    assert verdict.code == "WA" and "test_repr_shows_who" in verdict.message.en
+
+
+def test_an_engine_problem_runs_in_the_tree_of_its_step(box: Box) -> None:
+    problem = load_problem(PROBLEMS / "ch01-req-lengths")
+    text = engine.reference(problem) + "\nimport minisgl\nprint(minisgl.__file__)\n"
+    verdict = judge(problem, text + "raise ValueError(minisgl.__file__)\n", box=box, seed=3)
+    assert verdict.message.en == "ValueError: minisgl/__init__.py"
+
+
+def test_a_prediction_names_what_is_wrong_and_never_what_is_right() -> None:
+    problem = load_problem(PROBLEMS / "ch01-predict-lengths")
+    good = problem.read("solution.py")
+    assert judge(problem, good, box=None, seed=1).accepted
+    verdict = judge(problem, good.replace("kv_computed = 35", "kv_computed = 36"), box=None, seed=1)
+    assert verdict.code == "WA" and verdict.expected == ""
+    assert verdict.message.en == "kv_computed is not right; 6 of 7 answers are right"
+    assert "35" not in str(verdict.as_json())
+    unanswered = judge(problem, problem.read("starter.py"), box=None, seed=1)
+    assert unanswered.message.en.startswith("admitted is not answered yet; 0 of 7")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import os\n",
+        "a = open('x')\n",
+        "a = b\n",
+        "a = 2 ** 9\n",
+        "a = 10 ** 6 * 10 ** 6\n",
+        "a = [x for x in (1,)]\n",
+        "a = 1 // 0\n",
+        "a = 999999 * 9999999\n",
+        "a = 'x' * 99999999\n",
+        "a, b = 1, 2\n",
+        "def a(): pass\n",
+    ],
+)
+def test_an_answer_file_is_never_run(text: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        read_answers(text)
+    assert caught.value.verdict.code == "CE" and caught.value.verdict.line == 1
+
+
+def test_answers_may_be_written_as_arithmetic() -> None:
+    found = read_answers(
+        '"""Mine."""\na = 40 - 16\nb: tuple = (1, -2, [3 * 4])\nc = {"x": 7 % 4}\n'
+    )
+    assert {name: value for name, (value, _) in found.items()} == {
+        "a": 24,
+        "b": (1, -2, [12]),
+        "c": {"x": 3},
+    }

@@ -1,0 +1,192 @@
+"""The one store: two processes, a killed judge, a damaged file, a full disk: nothing is lost."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from practice.judgelib.store import Progress, Standing
+from practice.judgelib.verdict import Verdict
+from tools.store import Store, StoreError, store_path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MINISGL_LANG", "en")
+
+
+def python(text: str) -> subprocess.Popen[str]:
+    code = f"import os, time\nfrom practice.judgelib.store import Progress\n{text}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, text=True, stdout=subprocess.PIPE
+    )
+
+
+def test_the_place_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store_path() == tmp_path / "home" / "practice.db"
+    monkeypatch.delenv("MINISGL_HOME")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert store_path() == tmp_path / "data" / "minisgl" / "practice.db"
+
+
+def test_a_submission_is_there_before_its_verdict() -> None:
+    with Progress() as progress:
+        id = progress.begin("ch01-x", b"def f(): \xff", 2**48 - 1)
+        (row,) = progress.history("ch01-x")
+        assert (row["state"], row["code"], row["source"]) == ("running", None, "def f(): \ufffd")
+        assert progress.interrupted() == []  # this process is still at it
+        progress.finish(id, Verdict("AC", cases=3))
+        (row,) = progress.history("ch01-x")
+        assert (row["state"], row["code"], row["seed"]) == ("done", "AC", 2**48 - 1)
+
+
+def test_standings_count_what_counts() -> None:
+    with Progress() as progress:
+        for code in ("WA", "IE", "SK", "CE", "AC", "WA"):
+            progress.finish(progress.begin("p", b"x", 1), Verdict(code))
+        progress.take_hint("p", 1)
+        progress.take_hint("p", 1)
+        progress.show_solution("q", spoiled=True)
+        progress.show_solution("q", spoiled=False)
+        assert progress.standings() == {
+            "p": Standing(accepted=True, failures=2, hints=1),
+            "q": Standing(spoiled=True),
+        }
+
+
+def test_two_processes_write_at_once_and_nothing_is_lost() -> None:
+    work = """
+for n in range(40):
+    with Progress() as progress:
+        progress.take_hint(f"{os.getpid()}-{n}", 1)
+"""
+    both = [python(work) for _ in range(2)]
+    assert [one.wait(120) for one in both] == [0, 0]
+    with Progress() as progress:
+        assert len(progress.standings()) == 80
+        assert progress.store.notice == ""
+
+
+def test_kill_9_in_the_middle_keeps_the_source_and_is_told() -> None:
+    child = python("""
+progress = Progress()
+progress.begin("ch01-x", b"my work", 5)
+print("running", flush=True)
+time.sleep(60)
+""")
+    assert child.stdout is not None and child.stdout.readline() == "running\n"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with Progress() as progress:
+        (row,) = progress.interrupted()
+        assert (row["problem"], row["source"]) == ("ch01-x", "my work")
+        assert progress.interrupted() == []  # told once
+        assert progress.history("ch01-x")[0]["state"] == "interrupted"
+        assert progress.standing("ch01-x") == Standing()  # and not counted
+
+
+def fill() -> None:
+    with Progress() as progress:
+        for number in range(200):
+            id = progress.begin(f"p{number}", b"x" * 500, number)
+            progress.finish(id, Verdict("AC"))
+        progress.store.put("steps", {"step": 4, "at": "now"})
+
+
+@pytest.mark.parametrize("damage", ["garbage", "header", "middle", "cut"])
+def test_a_damaged_store_is_moved_aside_and_told_and_nothing_is_lost(damage: str) -> None:
+    fill()
+    path = store_path()
+    with Store() as store:
+        store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(path.read_bytes())
+    if damage == "garbage":
+        data = bytearray(os.urandom(5000))
+    elif damage == "header":
+        data[:100] = bytes(100)
+    elif damage == "middle":
+        data[4096 : len(data) // 2] = os.urandom(len(data) // 2 - 4096)
+    else:
+        del data[len(data) // 2 :]
+    path.write_bytes(data)
+    with Progress() as progress:
+        notice = progress.store.notice
+        assert "was damaged and is now" in notice and "401 records restored" in notice
+        assert len(progress.standings()) == 200 and progress.steps() == {4}
+        assert progress.history("p7")[0]["source"] == "x" * 500
+    assert len(list(path.parent.glob("practice.db.damaged-*"))) >= 1
+    with Progress() as progress:
+        assert progress.store.notice == ""
+
+
+def test_damage_while_the_store_is_open_is_healed_too() -> None:
+    fill()
+    with Progress() as progress:
+        path = store_path()
+        progress.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        progress.store._db.execute("PRAGMA cache_size = 0")
+        size = path.stat().st_size
+        with path.open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xa5" * (size - 4096))
+        assert len(progress.standings()) == 200
+        assert "was damaged" in progress.store.notice
+
+
+def test_a_torn_line_of_the_journal_costs_only_itself() -> None:
+    fill()
+    path = store_path()
+    with path.with_suffix(".jsonl").open("ab") as journal:
+        journal.write(b'\n{"table": "hints", "row": {"probl')
+    with Progress() as progress:
+        progress.take_hint("p1", 2)
+    path.write_bytes(b"not a database")
+    for end in ("-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+    with Progress() as progress:
+        assert progress.standing("p1") == Standing(accepted=True, hints=1)
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    with Store() as store:
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError) as caught:
+            for number in range(100):
+                store.put("drafts", {"problem": str(number), "source": "x" * 5000})
+    words = str(caught.value)
+    assert words.startswith("cannot record progress (") and words.endswith("disk is full")
+    with Store() as store:  # the store itself is whole
+        assert store.notice == ""
+
+
+def test_a_place_that_cannot_be_written_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINISGL_HOME", str(tmp_path / "file" / "home"))
+    with pytest.raises(StoreError, match=r"cannot record progress .*Not a directory"):
+        Store()
+
+
+def test_a_locked_store_is_waited_for() -> None:
+    with Store() as store:
+        store.put("hints", {"problem": "a", "number": 1, "at": 0})
+        other = sqlite3.connect(store_path(), isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        child = python("with Progress() as progress:\n    progress.take_hint('b', 1)\n")
+        time.sleep(1.0)
+        assert child.poll() is None
+        other.execute("COMMIT")
+        other.close()
+        assert child.wait(60) == 0
+        assert len(store.rows("SELECT * FROM hints")) == 2

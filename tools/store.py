@@ -1,0 +1,198 @@
+"""What the reader has done: one SQLite file for the steps tool, the judge and the web page.
+
+It lies in `$MINISGL_HOME`, else `$XDG_DATA_HOME/minisgl`, else `~/.local/share/minisgl`. Several
+processes may use it at once. Every row but a draft is also a line of `practice.jsonl`, which is
+only ever appended to: a store that cannot be read is moved aside and made again from these lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.lang import tr
+
+Row = dict[str, Any]
+
+# Table -> (columns of its key, other columns).
+TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "steps": (("step",), ("at",)),
+    "submissions": (
+        ("id",),
+        ("problem", "source", "state", "code", "verdict", "seed", "pid", "at"),
+    ),
+    "drafts": (("problem",), ("source", "at")),
+    "hints": (("problem", "number"), ("at",)),
+    "solutions": (("problem",), ("at", "spoiled")),
+}
+NOT_IN_JOURNAL = ("drafts",)
+BUSY_SECONDS = 10.0
+CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class StoreError(Exception):
+    """What was done could not be recorded or read; one line in the reader's language."""
+
+
+def store_path() -> Path:
+    """Where the store lies for this user."""
+    home = os.environ.get("MINISGL_HOME")
+    if home:
+        return Path(home).expanduser() / "practice.db"
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data).expanduser() / "minisgl" / "practice.db"
+
+
+class Store:
+    """The file, opened or made; a context manager. One thread at a time uses it.
+
+    `notice` says in one line what had to be put right on opening; empty when nothing had to.
+    Every method raises StoreError when the disk is full or the place cannot be written.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = store_path() if path is None else path
+        self.notice = ""
+        with self._errors():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                self._open_or_heal()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; safe to call twice."""
+        self._db.close()
+
+    def put(self, table: str, row: Row) -> None:
+        """Insert a row, or change the given columns of the row with the same key."""
+        with self._errors():
+            self._retried(lambda: self._upsert(table, row))
+            if table not in NOT_IN_JOURNAL:
+                self._append({"table": table, "row": row})
+
+    def rows(self, query: str, *values: Any) -> list[Row]:
+        """What a SELECT finds, each row as column -> value."""
+        with self._errors():
+            found = self._retried(lambda: self._db.execute(query, values).fetchall())
+        return [dict(row) for row in found]
+
+    def _retried(self, work: Any) -> Any:
+        """A file that turns out to be broken while it is used is healed as on opening."""
+        try:
+            return work()
+        except sqlite3.DatabaseError as error:
+            if not _is_corrupt(error):
+                raise
+            self._db.close()
+            with self._locked():
+                self._open_or_heal()
+            return work()
+
+    def _open_or_heal(self) -> None:
+        try:
+            self._db = self._open()
+        except sqlite3.DatabaseError as error:
+            if not _is_corrupt(error):
+                raise
+            moved = self._move_aside()
+            self._db = self._open()
+            count = self._replay()
+            self.notice = tr(
+                f"记录文件已损坏，移到了 {moved}；从日志恢复了 {count} 条记录",
+                f"the store was damaged and is now {moved}; {count} records restored",
+            )
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            for table, (key, others) in TABLES.items():
+                columns = f"{', '.join([*key, *others])}, PRIMARY KEY ({', '.join(key)})"
+                db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            wrong = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if wrong != "ok":
+                error = sqlite3.DatabaseError(wrong)
+                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+                raise error
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _move_aside(self) -> Path:
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}")
+        for end in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                self.path.with_name(self.path.name + end).rename(f"{aside}{end}")
+        return aside
+
+    def _upsert(self, table: str, row: Row) -> None:
+        key, others = TABLES[table]
+        columns = [column for column in (*key, *others) if column in row]
+        changes = ", ".join(f"{c} = excluded.{c}" for c in columns if c not in key)
+        marks = ", ".join("?" * len(columns))
+        self._db.execute(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) "
+            f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}",
+            [row[column] for column in columns],
+        )
+
+    @property
+    def _journal(self) -> Path:
+        return self.path.with_suffix(".jsonl")
+
+    def _append(self, entry: Row) -> None:
+        # A line cut off by a crash must not spoil the next one, so each starts a line of its own.
+        data = b"\n" + json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        number = os.open(self._journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(number, data)
+        finally:
+            os.close(number)
+
+    def _replay(self) -> int:
+        count = 0
+        with contextlib.suppress(FileNotFoundError):
+            for line in self._journal.read_bytes().splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._upsert(entry["table"], entry["row"])
+                    count += 1
+                except (ValueError, KeyError, TypeError, sqlite3.IntegrityError):
+                    continue
+        return count
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Only one process at a time opens or heals."""
+        with self.path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            words = tr("无法记录进度", "cannot record progress")
+            raise StoreError(f"{words} ({self.path}): {why}") from error
+
+
+def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT
