@@ -48,9 +48,10 @@ def load() -> Any:
 def batch_of(state: Any, rows: int, kind: str) -> Any:
     from minisgl.core import Batch, Req, SamplingParams
 
+    no_handle: Any = None  # there is no prefix cache
     return Batch(
         [
-            Req(state["ids"], 0, 0, 1, uid, SamplingParams(**KINDS[kind]), None)
+            Req(state["ids"], 0, 0, 1, uid, SamplingParams(**KINDS[kind]), no_handle)
             for uid in range(rows)
         ],
         "decode",

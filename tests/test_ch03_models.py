@@ -7,9 +7,8 @@ refused by name, before any weight is read.
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
-from minisgl.core import Batch, Context, Req, SamplingParams, reset_global_ctx, set_global_ctx
 from minisgl.layers.base import Layer
 from minisgl.layers.rotary import RotaryConfig
 from minisgl.models.config import ModelConfig
@@ -27,8 +25,8 @@ from minisgl.models.decoder import CausalLM
 from minisgl.models.register import ARCHITECTURES as KNOWN
 from minisgl.models.weight import load_model, weight_files
 from tiny_models import ARCHITECTURES, make_tiny_model
+from whole_prompt import current, prompt_batch
 
-NO_HANDLE: Any = None  # there is no prefix cache that could lock anything
 CPU = torch.device("cpu")
 BOUND = 1e-3  # on logits with a standard deviation of 16: six digits are right
 
@@ -44,24 +42,9 @@ def some_ids(seed: int, length: int, vocab_size: int = 384) -> torch.Tensor:
     return torch.randint(vocab_size, (length,), generator=torch.Generator().manual_seed(seed))
 
 
-@contextmanager
-def current(batch: Batch) -> Iterator[None]:
-    """Make `batch` the one that the model reads."""
-    ctx = Context(page_size=1)
-    set_global_ctx(ctx)
-    try:
-        with ctx.forward_batch(batch):
-            yield
-    finally:
-        reset_global_ctx()
-
-
 def compute(model: CausalLM, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """Logits [vocab_size] of the token that follows `ids`."""
-    req = Req(ids.int(), 0, 0, 1, 0, SamplingParams(), NO_HANDLE)
-    batch = Batch([req], "prefill")
-    batch.input_ids, batch.positions = req.input_ids, positions
-    with current(batch), torch.inference_mode():
+    with current(prompt_batch(ids, positions)), torch.inference_mode():
         return model.forward()[0]
 
 

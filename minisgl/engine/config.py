@@ -9,6 +9,7 @@ import torch
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError
 
+DEFAULT_MAX_SEQ_LEN = 8192
 _FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model"]
 _SECOND_COPY = ["consolidated*.safetensors"]  # the same weights, for another program
 
@@ -20,12 +21,34 @@ class EngineConfig:
     `model` is a Hugging Face folder or a repository of the hub. `dtype` None means fp32 on a
     CPU, whose 16-bit products are slow, and bf16 on a GPU. `seed` is the root of the seeds of
     all requests that bring none.
+
+    At most `max_running_reqs` requests run at once, none longer than `max_seq_len` tokens (None:
+    the model's context, but no more than 8192). Their KV lies in `num_pages` pages of `page_size`
+    tokens (None: pages for four of the longest).
     """
 
     model: str | Path
     device: str = "cpu"
     dtype: torch.dtype | None = None
     seed: int = 0
+    max_running_reqs: int = 32
+    max_seq_len: int | None = None
+    page_size: int = 16
+    num_pages: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for sizes that leave no room for a request."""
+        # A request has a prompt's token and a new one.
+        least = {"max_running_reqs": 1, "max_seq_len": 2, "page_size": 1, "num_pages": 1}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ValueError(f"{name} must be at least {low}, got {value}")
+        if self.num_pages is not None and self.num_pages * self.page_size < 2:
+            raise ValueError(
+                f"the pool must hold at least 2 tokens, got {self.num_pages} page of "
+                f"{self.page_size}: raise num_pages or page_size"
+            )
 
     @property
     def compute_dtype(self) -> torch.dtype:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
+from minisgl.core import SamplingParams
+
 Message = Mapping[str, Any]
 Prompt = str | Sequence[int] | Sequence[Message]
 _PROMPT_KINDS = ("string", "list of token ids", "list of messages")
+
+
+@dataclass(frozen=True)
+class PendingReq:
+    """A request that has been checked and waits for a row of the cache."""
+
+    uid: int
+    input_ids: list[int]
+    output_len: int
+    sampling_params: SamplingParams
 
 
 def as_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:

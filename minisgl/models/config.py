@@ -50,7 +50,7 @@ class ModelConfig:
         if not isinstance(name, str) or name not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
             raise ValueError(
-                f"the architecture must be one of {known}, {folder} has {name}: "
+                f"the architecture must be one of {known}, {folder} has {name or 'none'}: "
                 "choose another model"
             )
         architecture = ARCHITECTURES[name]

@@ -33,7 +33,7 @@ class MLP(Layer):
 class DecoderLayer(Layer):
     """Attention, then MLP, each before its own norm and added to the residual stream."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, layer_id: int) -> None:
         self.self_attn = Attention(
             config.hidden_size,
             config.num_qo_heads,
@@ -41,6 +41,7 @@ class DecoderLayer(Layer):
             config.head_dim,
             qkv_bias=config.qkv_bias,
             o_bias=config.o_bias,
+            layer_id=layer_id,
             qk_norm_eps=config.rms_norm_eps if config.qk_norm else None,
         )
         self.mlp = MLP(config)
@@ -65,7 +66,7 @@ class Decoder(Layer):
 
     def __init__(self, config: ModelConfig) -> None:
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
-        self.layers = LayerList([DecoderLayer(config) for _ in range(config.num_layers)])
+        self.layers = LayerList([DecoderLayer(config, i) for i in range(config.num_layers)])
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self._rotary = Rotary(config.rotary)
 

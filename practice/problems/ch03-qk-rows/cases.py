@@ -44,7 +44,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
         "edge": [
             one(
                 rng,
-                "head_dim 是 2：每对只有一行一行，什么都不动",
+                "head_dim 是 2：每个头只有一对，什么都不动",
                 "a head_dim of 2: nothing moves",
                 heads,
                 2,

@@ -1,0 +1,1 @@
+"""Who runs, with which rows and pages."""

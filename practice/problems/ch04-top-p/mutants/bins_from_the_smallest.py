@@ -1,0 +1,13 @@
+# Fills the bins from the smallest probability up.
+# caught by: edge
+import torch
+
+
+def _crossing(probs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    bins = probs.view(torch.int32) >> 16
+    sums = bins.bincount(probs.double())
+    reached = sums.cumsum(0)
+    crossed = (reached < wanted).sum()
+    inside = probs[bins == crossed].sort(descending=True).values
+    reached = reached[crossed] - sums[crossed] + inside.cumsum(0, dtype=torch.float64)
+    return inside[(reached < wanted).sum()]

@@ -1,0 +1,88 @@
+"""The engine: one model, one device, one batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from minisgl.core import Batch, Context, reset_global_ctx, set_global_ctx
+from minisgl.engine.config import DEFAULT_MAX_SEQ_LEN, EngineConfig, resolve_model
+from minisgl.engine.sample import TokenLogprob, sample, token_logprobs
+from minisgl.kvcache.contiguous import ContiguousKVCache
+from minisgl.models.config import ModelConfig
+from minisgl.models.weight import load_model
+
+
+@dataclass(frozen=True)
+class ForwardOutput:
+    """What a forward pass yields, one entry per request of the batch."""
+
+    next_tokens: torch.Tensor  # int32 [batch_size], on the CPU
+    logprobs: list[TokenLogprob | None]
+
+
+class Engine:
+    """Computes batches. Knows nothing of prompts, of text, or of when a request ends."""
+
+    def __init__(self, config: EngineConfig, progress: bool = False) -> None:
+        """Load the model; `progress` shows a bar.
+
+        Raises:
+            ValueError: there is no such model, or it cannot be computed right.
+        """
+        self.folder = resolve_model(config.model)
+        self.model, self.model_config = load_model(
+            self.folder, config.compute_dtype, torch.device(config.device), progress
+        )
+        self.config = config
+        self.max_seq_len = _max_seq_len(config, self.model_config)
+        self.ctx = Context(page_size=1)
+        self.ctx.kv_cache = self._make_kv_cache()
+
+    def _make_kv_cache(self) -> ContiguousKVCache:
+        return ContiguousKVCache(
+            num_rows=self.config.max_running_reqs,
+            max_seq_len=self.max_seq_len,
+            num_layers=self.model_config.num_layers,
+            num_kv_heads=self.model_config.num_kv_heads,
+            head_dim=self.model_config.head_dim,
+            dtype=self.config.compute_dtype,
+            device=torch.device(self.config.device),
+        )
+
+    @torch.inference_mode()
+    def forward_batch(self, batch: Batch) -> ForwardOutput:
+        """Compute the tokens of the one request in the batch, and choose its next.
+
+        `batch.input_ids`, `batch.positions` and `batch.out_loc` must be filled in.
+        """
+        assert batch.size == 1, "dense attention takes all tokens of a batch for one text"
+        with self._entered(batch):
+            logits = self.model.forward()
+        tokens = sample(logits, batch, self.config.seed).cpu()
+        return ForwardOutput(tokens, token_logprobs(logits, tokens, batch.reqs))
+
+    @contextmanager
+    def _entered(self, batch: Batch) -> Iterator[None]:
+        """Make this engine's context the process's, so that several engines can live in one."""
+        set_global_ctx(self.ctx)
+        try:
+            with self.ctx.forward_batch(batch):
+                yield
+        finally:
+            reset_global_ctx()
+
+
+def _max_seq_len(config: EngineConfig, model_config: ModelConfig) -> int:
+    context = model_config.max_position_embeddings
+    if config.max_seq_len is None:
+        return min(context, DEFAULT_MAX_SEQ_LEN)
+    if config.max_seq_len > context:
+        raise ValueError(
+            f"max_seq_len must be at most the model's context of {context} tokens, "
+            f"got {config.max_seq_len}"
+        )
+    return config.max_seq_len

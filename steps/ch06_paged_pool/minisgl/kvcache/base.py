@@ -1,0 +1,31 @@
+"""What every KV cache offers to attention."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+
+
+class BaseKVCachePool(ABC):
+    """Keys and values of past tokens, one place per token and layer.
+
+    A place is an integer, the token's location, and is the same in every layer. Whoever forms a
+    batch decides the locations of its tokens (`Batch.out_loc`); attention stores what the batch
+    brings, then reads what its requests have.
+    """
+
+    @abstractmethod
+    def k_cache(self, layer_id: int) -> torch.Tensor:
+        """The keys of a layer, `[num_locations, num_kv_heads, head_dim]`."""
+
+    @abstractmethod
+    def v_cache(self, layer_id: int) -> torch.Tensor:
+        """The values of a layer, `[num_locations, num_kv_heads, head_dim]`."""
+
+    def store_kv(
+        self, k: torch.Tensor, v: torch.Tensor, out_loc: torch.Tensor, layer_id: int
+    ) -> None:
+        """Keep new keys and values, each `[num_tokens, num_kv_heads, head_dim]`, at `out_loc`."""
+        self.k_cache(layer_id)[out_loc] = k
+        self.v_cache(layer_id)[out_loc] = v
