@@ -95,11 +95,21 @@ def _changes(function: Function) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
             for text in _statements(node):
                 yield node, text
         children = list(ast.iter_child_nodes(node))
+        if _is_negative_number(node):
+            children = []  # one constant, not an operator and a constant
         if isinstance(node, Function):
             children = list(node.body)
         if isinstance(node, ast.AnnAssign):
             children = [node.value] if node.value else []
         todo += reversed(children)
+
+
+def _is_negative_number(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+        and isinstance(node.operand, ast.Constant)
+    )
 
 
 def _written(node: ast.expr) -> str:
@@ -120,6 +130,8 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
         yield _set(new, "op", CALCULATED[type(new.op)]())
     elif isinstance(new, ast.BoolOp):
         yield _set(new, "op", ast.Or() if isinstance(new.op, ast.And) else ast.And())
+    elif _is_negative_number(new):
+        yield ast.Constant(ast.literal_eval(new) + 1)
     elif isinstance(new, ast.UnaryOp) and isinstance(new.op, (ast.Not, ast.USub)):
         yield new.operand
     elif isinstance(new, ast.IfExp):

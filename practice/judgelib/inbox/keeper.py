@@ -58,6 +58,8 @@ def _load_torch() -> None:
     # call, right everywhere else, must not end his process there.
     torch.set_num_threads(1)
     torch.set_num_threads = _ignore  # type: ignore[assignment]
+    # The first of these imports hundreds of modules; each child would pay for it again.
+    torch.empty_like(torch.empty(1, device="meta"), device="cpu")
 
 
 def _ignore(count: int) -> None:
