@@ -20,8 +20,8 @@ def tr(zh: str, en: str) -> str:
     for name in ("MINISGL_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
         value = os.environ.get(name, "")
         if value:
-            neutral = value.split(".")[0] in ("C", "POSIX")
-            return zh if neutral or value.startswith("zh") else en
+            code = value.split(".")[0].lower()
+            return zh if code in ("c", "posix") or code.startswith("zh") else en
     return zh
 
 
@@ -40,7 +40,7 @@ def model_dir() -> Path:
     """
     home = Path(os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl")
     folder = Path(os.environ.get("MINISGL_MODEL") or home / MODEL_NAME).expanduser()
-    if not (folder / "config.json").is_file():
+    if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         raise SystemExit(
             tr(
                 f"{folder} 里没有模型：请先运行 python tools/fetch_model.py",
@@ -53,13 +53,27 @@ def model_dir() -> Path:
 def _tree() -> Path | None:
     """Return the folder whose `minisgl` this process is to import; None: leave it alone."""
     if os.environ.get("MINISGL_TREE"):
-        return Path(os.environ["MINISGL_TREE"]).resolve()
+        return _named(os.environ["MINISGL_TREE"])
     main = Path(getattr(sys.modules["__main__"], "__file__", None) or "-").resolve()
     if main.parent != ROOT / "examples":
         return None
     if not (ROOT / "tools" / "steplib").is_dir():
         return ROOT
     return _build(main)
+
+
+def _named(name: str) -> Path:
+    # Else Python would go on to a package that is installed, and the example would run on that.
+    # The first chapter's tree has examples/ and no package.
+    tree = Path(name).resolve()
+    if not any((tree / part).is_dir() for part in ("minisgl", "examples")):
+        raise SystemExit(
+            tr(
+                f"MINISGL_TREE 要指向含有 minisgl/ 的文件夹，而 {name} 里没有",
+                f"MINISGL_TREE must name a folder that holds minisgl/, {name} has none",
+            )
+        )
+    return tree
 
 
 def _build(main: Path) -> Path:

@@ -14,6 +14,8 @@ batch that is being computed right now.
 from __future__ import annotations
 
 import math
+import reprlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -95,10 +97,10 @@ def _check(
 ) -> None:
     """Raise ValueError unless `value` is a finite number (a `whole` one) between the bounds."""
     good = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    # A NaN fails every comparison.
-    good = good and low <= value <= high and abs(value) < math.inf
+    # A NaN fails every comparison; and what is no whole number must fit a float.
+    good = good and low <= value <= high and (whole or abs(value) <= sys.float_info.max)
     if not good or (open_low and value == low):
-        raise ValueError(f"{name} must be {rule}, got {value!r}")
+        raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}")
 
 
 @dataclass(eq=False)

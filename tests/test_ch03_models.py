@@ -382,6 +382,97 @@ def test_what_would_be_computed_wrongly_is_refused_by_name(case: str, tmp_path: 
         load(folder)
 
 
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+NONSENSE: list[tuple[str, Any]] = [
+    *[("rope_theta", value) for value in ("x", 0, -1.0, float("nan"), float("inf"), True)],
+    *[("vocab_size", value) for value in (0, -1)],
+    *[("head_dim", value) for value in (0, -16)],
+    ("hidden_size", 0),
+    ("intermediate_size", -1),
+    ("num_hidden_layers", 0),
+    ("num_attention_heads", -6),
+    ("num_key_value_heads", 0),
+    ("max_position_embeddings", 0),
+    ("rms_norm_eps", float("nan")),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), NONSENSE)
+def test_a_number_that_is_not_positive_and_finite_is_refused(
+    name: str, value: Any, tmp_path: Path
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    edit_json(folder / "config.json", **{name: value})
+    with pytest.raises(ValueError, match=rf"{name} must be positive and finite.* has {value!r}"):
+        ModelConfig.from_folder(folder)
+
+
+def test_a_theta_of_null_is_refused(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    raw = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps({**raw, "rope_theta": None}), "utf-8")
+    with pytest.raises(ValueError, match="rope_theta must be positive and finite.* has None"):
+        ModelConfig.from_folder(folder)
+
+
+@pytest.mark.parametrize("name", [name for name in LLAMA3 if name != "rope_type"])
+@pytest.mark.parametrize("value", [0, -2.0, "x"])
+def test_a_stretch_of_rope_by_nonsense_is_refused(name: str, value: Any, tmp_path: Path) -> None:
+    folder = make_tiny_model("llama3", tmp_path)
+    edit_json(folder / "config.json", rope_scaling={**LLAMA3, name: value})
+    with pytest.raises(ValueError, match=rf"{name} must be positive|no valid config"):
+        ModelConfig.from_folder(folder)
+
+
+@pytest.mark.parametrize("model_type", ["qwen2", "mistral", "gpt2"])
+def test_a_model_type_of_another_architecture_is_refused(model_type: str, tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    edit_json(folder / "config.json", model_type=model_type)
+    with pytest.raises(ValueError, match=f"model_type must be llama, .*has '{model_type}'"):
+        ModelConfig.from_folder(folder)
+
+
+def test_only_the_first_line_of_a_long_explanation_is_passed_on(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    edit_json(folder / "config.json", model_type="unheard-of")
+    with pytest.raises(ValueError, match="is no valid config: .*unheard-of") as error:
+        ModelConfig.from_folder(folder)
+    assert "\n" not in str(error.value)
+
+
+BAD_EOS: list[tuple[str, str, Any]] = [
+    *[("tokenizer.json", "added_tokens", value) for value in (5, [5], [{}], {"a": 1})],
+    ("tokenizer.json", "added_tokens", [{"content": "<|im_end|>"}]),
+    ("tokenizer.json", "added_tokens", [{"content": "<|im_end|>", "id": "2"}]),
+    *[("tokenizer_config.json", "eos_token", value) for value in ({}, 5, {"content": 5})],
+    *[
+        (file, "eos_token_id", value)
+        for file in ("config.json", "generation_config.json")
+        for value in ("x", [None], {"a": 1}, 2.5, True)
+    ],
+]
+
+
+@pytest.mark.parametrize(("file", "name", "value"), BAD_EOS)
+def test_an_end_that_is_no_token_is_refused_with_file_and_value(
+    file: str, name: str, value: Any, tmp_path: Path
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    edit_json(folder / file, **{name: value})
+    with pytest.raises(ValueError) as error:
+        ModelConfig.from_folder(folder)
+    shown = value[0] if name == "added_tokens" and isinstance(value, list) else value
+    assert f"{name} must be " in str(error.value)
+    assert f", {file} has " in str(error.value)
+    assert repr(shown) in str(error.value)
+
+
 # --- Where the weights lie ----------------------------------------------------------------------
 
 
@@ -404,6 +495,17 @@ def test_a_consolidated_file_beside_the_weights_is_not_loaded(
         split_into_shards(folder, 2)
     save_file({"tok_embeddings.weight": torch.zeros(3, 3)}, folder / "consolidated.safetensors")
     assert torch.equal(last_logits(folder, ids), expected)
+
+
+@pytest.mark.parametrize("name", [5, None, ["a"], "../model.safetensors", "/etc/a", "..\\a"])
+def test_an_index_names_only_files_of_its_folder(name: Any, tmp_path: Path) -> None:
+    index = {"weight_map": {"a": "model.safetensors", "b": name}}
+    folder = make_tiny_model("llama", tmp_path / "folder")
+    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    with pytest.raises(ValueError) as error:
+        weight_files(folder)
+    assert f"must name files of its own folder, it has {name!r}" in str(error.value)
 
 
 def test_an_old_shard_that_the_index_does_not_name_is_not_loaded(tmp_path: Path) -> None:
@@ -509,6 +611,21 @@ def test_a_tensor_of_another_shape_is_named_in_full(tmp_path: Path) -> None:
     assert "shape [32, 96], the checkpoint has [96, 32]" in str(error.value)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.complex64, torch.float8_e4m3fn])
+def test_weights_that_are_codes_or_no_numbers_are_refused(
+    dtype: torch.dtype, tmp_path: Path
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    name = "model.layers.2.self_attn.k_proj.weight"
+    edit_tensors(folder, lambda tensors: tensors.update({name: tensors[name].to(dtype)}))
+    with pytest.raises(ValueError) as error:
+        load(folder)
+    assert str(error.value) == (
+        f"{name} must be float32, bfloat16 or float16, the checkpoint has "
+        f"{str(dtype).removeprefix('torch.')}: choose an unquantised checkpoint"
+    )
+
+
 @pytest.mark.parametrize("kept", [0, 4, 100, 50_000, -1])
 def test_a_truncated_file_is_called_damaged(kept: int, tmp_path: Path) -> None:
     file = make_tiny_model("llama", tmp_path) / "model.safetensors"
@@ -540,6 +657,10 @@ BROKEN: dict[str, tuple[Spoil, str]] = {
         r"generation_config\.json must hold JSON",
     ),
     "broken tokenizer": (holding("tokenizer.json", b"{"), r"tokenizer\.json must hold JSON"),
+    "deeply nested": (
+        holding("tokenizer.json", b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
+        r"tokenizer\.json must hold JSON",
+    ),
     "broken index": (holding(INDEX, b"{"), r"index\.json must hold JSON"),
     "impossible size": (
         lambda folder: edit_json(folder / "config.json", hidden_size="many"),

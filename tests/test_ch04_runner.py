@@ -490,7 +490,8 @@ def test_after_a_pass_that_fails_the_next_one_works(tiny_model: TinyModel) -> No
 
 def test_the_device_decides_the_dtype_unless_one_is_given(tiny_model: TinyModel) -> None:
     assert EngineConfig("m").compute_dtype == torch.float32
-    assert EngineConfig("m", device="cuda").compute_dtype == torch.bfloat16
+    # Any device that is no CPU; this one is everywhere.
+    assert EngineConfig("m", device="meta").compute_dtype == torch.bfloat16
     llm = LLM(tiny_model("llama"), dtype=torch.bfloat16)
     assert llm.engine.model.model.norm.weight.dtype == torch.bfloat16
     assert len(one(llm.generate(ENGLISH, greedy(4))).token_ids) == 4
@@ -517,6 +518,9 @@ def test_a_model_is_a_folder_or_what_the_hub_gives(
 
 # --- Bad input --------------------------------------------------------------------------------
 
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
 
 @pytest.mark.parametrize(
     ("prompts", "message"),
@@ -532,11 +536,12 @@ def test_a_model_is_a_folder_or_what_the_hub_gives(
         (["text", [5]], "must not mix kinds: item 0 is a string, item 1 is a list of token ids"),
         ([{"role": "user"}, 5], "must not mix kinds: item 0 is a message, item 1 is a token id"),
         ([[5], MESSAGES], "must not mix kinds"),
-        ([[5, "text"]], "must not mix kinds"),
+        ([[5, "text"]], "a prompt must be a string, .* got 'text'"),
+        (ENDLESS, "a prompt must be a string, .* got"),
         ([5, True], "a prompt must be a string, .* got True"),
         ([5, 1.5], "a prompt must be a string, .* got 1.5"),
         ([None], "a prompt must be a string, .* got None"),
-        ([["text"]], "a prompt must be a string, .* got \\['text'\\]"),
+        ([["text"]], "a prompt must be a string, .* got 'text'"),
         ([[[5]]], "a prompt must be a string, .* got"),
         (None, "prompts must be a string or a list, got None"),
         (5, "prompts must be a string or a list, got 5"),
@@ -576,6 +581,7 @@ def test_chat_takes_messages_only(tiny_model: TinyModel, bad: Any) -> None:
         (SamplingParams(max_tokens=0), "max_tokens must be an integer ≥ 1, got 0"),
         (SamplingParams(temperature=float("nan")), "temperature must be ≥ 0, got nan"),
         ([SamplingParams(), SamplingParams(top_p=0)], "top_p must be > 0 and ≤ 1, got 0"),
+        (SamplingParams(temperature=10**400), "temperature must be ≥ 0, got 1000"),
         ([SamplingParams()], "one for all or one per prompt, got 1 for 2 prompts"),
         ([SamplingParams()] * 3, "one for all or one per prompt, got 3 for 2 prompts"),
         ([], "one for all or one per prompt, got 0 for 2 prompts"),
@@ -591,6 +597,31 @@ def test_bad_sampling_params_are_refused_before_anything_is_computed(
     monkeypatch.setattr(llm.engine, "forward_batch", lambda batch: pytest.fail("computed"))
     with pytest.raises(ValueError, match=message):
         llm.generate([ENGLISH, CODE], params)
+
+
+def test_a_stream_keeps_the_parameters_that_it_was_given(tiny_model: TinyModel) -> None:
+    llm = llm_of(tiny_model("llama"))
+    params = sampled(seed=1, max_tokens=12)
+    expected = one(llm.generate(ENGLISH, params)).token_ids
+    stream = llm.stream(ENGLISH, params)
+    params.seed, params.temperature = 2, float("nan")
+    assert [piece.token_ids[0] for piece in stream] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "nowhere"}, "device must be one that torch can use here, .* got 'nowhere'"),
+        ({"device": None}, "device must be one that torch can use here, .* got None"),
+        ({"dtype": torch.int32}, "dtype must be one of torch.float32, .* got torch.int32"),
+        ({"dtype": "float32"}, "dtype must be one of torch.float32, .* got 'float32'"),
+    ],
+)
+def test_what_this_machine_cannot_compute_is_refused_before_the_model_is_loaded(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        LLM(tmp_path, **options)
 
 
 def test_a_refused_call_changes_nothing_for_the_next(tiny_model: TinyModel) -> None:
@@ -623,6 +654,8 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
         LLM(tmp_path / "missing")
     with pytest.raises(ValueError, match=r"must hold config\.json"):
         LLM(tmp_path)
+    with pytest.raises(ValueError, match="must be a folder or the name of a repository, got 5"):
+        LLM(5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", [None, '{"version": "1.0"}'])

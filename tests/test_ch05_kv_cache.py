@@ -426,10 +426,10 @@ def test_an_answer_ends_where_its_row_does(tiny_model: TinyModel) -> None:
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        ({"max_running_reqs": 0}, "max_running_reqs must be at least 1, got 0"),
-        ({"max_running_reqs": -3}, "max_running_reqs must be at least 1, got -3"),
-        ({"max_seq_len": 1}, "max_seq_len must be at least 2.* got 1"),
-        ({"max_seq_len": 0}, "max_seq_len must be at least 2.* got 0"),
+        ({"max_running_reqs": 0}, "max_running_reqs must be an integer of at least 1, got 0"),
+        ({"max_running_reqs": -3}, "max_running_reqs must be an integer of at least 1, got -3"),
+        ({"max_seq_len": 1}, "max_seq_len must be an integer of at least 2.* got 1"),
+        ({"max_seq_len": 0}, "max_seq_len must be an integer of at least 2.* got 0"),
         ({"max_seq_len": 1025}, "max_seq_len must be at most .*1024.* got 1025"),
     ],
     ids=str,

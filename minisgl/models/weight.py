@@ -13,6 +13,7 @@ from minisgl.models.config import ModelConfig, read_json
 from minisgl.models.decoder import CausalLM
 
 _TIED_HEAD = "lm_head.weight"
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def load_model(
@@ -48,6 +49,9 @@ def weight_files(folder: Path) -> list[Path]:
         weight_map = read_json(index).get("weight_map")
         if not isinstance(weight_map, dict):
             raise ValueError(f"{index} must map names to files in weight_map, got {weight_map!r}")
+        for name in weight_map.values():
+            if not isinstance(name, str) or "/" in name or "\\" in name:
+                raise ValueError(f"{index} must name files of its own folder, it has {name!r}")
         files = [folder / name for name in sorted(set(weight_map.values()))]
     else:
         files = [single]
@@ -66,6 +70,12 @@ def _load_weights(model: CausalLM, files: list[Path], progress: bool) -> None:
             if name not in missing:
                 left_over[name] = tensor
                 continue
+            if tensor.dtype not in _DTYPES:  # copied as numbers, codes would be nonsense weights
+                dtype = str(tensor.dtype).removeprefix("torch.")
+                raise ValueError(
+                    f"{name} must be float32, bfloat16 or float16, the checkpoint has {dtype}: "
+                    "choose an unquantised checkpoint"
+                )
             layer, part = missing.pop(name)
             try:
                 layer.load(part, tensor)

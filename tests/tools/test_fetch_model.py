@@ -174,6 +174,12 @@ def test_every_kind_of_damage_is_noticed(tmp_path: Path) -> None:
     (folder / "b.json").write_text("{}")
     assert fetch_model.problems(folder) == [f"{fetch_model.MANIFEST} is missing"]
     fetch_model.write_manifest(folder)
+    unlisted = [f"{fetch_model.MANIFEST} does not list {name}" for name in fetch_model.NEEDED]
+    assert fetch_model.problems(folder) == unlisted
+    (folder / fetch_model.MANIFEST).unlink()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (folder / name).write_text("{}")
+    fetch_model.write_manifest(folder)
     assert fetch_model.problems(folder) == []
 
     (folder / "a.bin").write_bytes(b"weightz")
@@ -185,7 +191,10 @@ def test_every_kind_of_damage_is_noticed(tmp_path: Path) -> None:
     manifest = json.loads((folder / fetch_model.MANIFEST).read_text())
     convert_gguf.write_json(folder / fetch_model.MANIFEST, {**manifest, "conversion": 0})
     assert fetch_model.problems(folder) == ["made by another version of this script"]
-    for text in ('{"conversion', "[]", '{"conversion": 1, "files": 3}'):
+    texts = ['{"conversion', "[]", '{"conversion": 1, "files": 3}']
+    entries = ("3", "null", '"x"', "[]", "{}", '{"size": 7}')
+    texts += [f'{{"conversion": 1, "files": {{"a.bin": {entry}}}}}' for entry in entries]
+    for text in texts:
         (folder / fetch_model.MANIFEST).write_text(text)
         assert fetch_model.problems(folder) == [f"{fetch_model.MANIFEST} is damaged"]
 

@@ -2,10 +2,13 @@
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from minibook import MiniBook, make_book
@@ -238,6 +241,20 @@ def test_example_runs_on_the_tree_that_is_named(book: MiniBook) -> None:
     assert python(book, "mine/examples/ch02_stack.py").stdout == "20\n"
 
 
+@pytest.mark.parametrize("tree", ["nowhere", "steps", "pyproject.toml"])
+def test_a_tree_that_is_none_is_one_line(book: MiniBook, tree: str) -> None:
+    shipped = str(book.root)  # importable, as where the project is installed
+    ended = python(book, "examples/ch02_stack.py", MINISGL_TREE=tree, PYTHONPATH=shipped)
+    message = f"MINISGL_TREE must name a folder that holds minisgl/, {tree} has none\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", message)
+
+
+def test_the_tree_of_a_step_without_a_package_is_one(book: MiniBook) -> None:
+    steps(book, "build", "0", "-o", str(book.root / "zero"))
+    assert not (book.root / "zero/minisgl").exists()
+    assert python(book, "examples/ch00_script.py", MINISGL_TREE="zero").stdout == "twice 4 ≈0.5\n"
+
+
 def test_example_without_a_step_says_so(book: MiniBook) -> None:
     book.write("examples/other.py", "import _step\n")
     ended = python(book, "examples/other.py")
@@ -256,6 +273,9 @@ def test_example_without_a_step_says_so(book: MiniBook) -> None:
         {"LANG": "fr_FR", "LC_ALL": "zh_TW"},
         {"LANG": "zh_CN", "MINISGL_LANG": "en"},
         {"LANG": "de_DE", "MINISGL_LANG": "zh"},
+        {"LANG": "de_DE", "MINISGL_LANG": "ZH"},
+        {"LANG": "c"},
+        {"LANG": "posix.UTF-8"},
     ],
 )
 def test_examples_and_tools_speak_one_language(
@@ -271,8 +291,47 @@ def test_examples_and_tools_speak_one_language(
 
 def test_missing_model_is_one_line(book: MiniBook, tmp_path: Path) -> None:
     book.append("examples/ch01_box.py", "\n_step.model_dir()\n")
-    ended = python(book, "examples/ch01_box.py", MINISGL_MODEL=str(tmp_path))
-    assert ended.stderr == f"no model in {tmp_path}: run python tools/fetch_model.py first\n"
+    for name in ("nothing", "config.json"):  # a folder without weights is no model either
+        (tmp_path / name).write_text("{}")
+        ended = python(book, "examples/ch01_box.py", MINISGL_MODEL=str(tmp_path))
+        assert ended.stderr == f"no model in {tmp_path}: run python tools/fetch_model.py first\n"
+    (tmp_path / "model.safetensors").write_text("")
+    assert python(book, "examples/ch01_box.py", MINISGL_MODEL=str(tmp_path)).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_tests_too(book: MiniBook, number: signal.Signals) -> None:
+    book.append(
+        "examples/ch00_script.py",
+        "\nimport os, time\n"
+        f"with open({str(book.root / 'pid')!r}, 'w') as file:\n    print(os.getpid(), file=file)\n"
+        "time.sleep(60)\n",
+    )
+    with subprocess.Popen([sys.executable, "tools/steps.py", "test", "0"], cwd=book.root) as run:
+        pid = wait_for(lambda: (book.root / "pid").exists() and book.read("pid").strip())
+        run.send_signal(number)
+        assert run.wait(timeout=10) == 128 + number
+    try:
+        wait_for(lambda: not alive(int(pid)))
+    finally:
+        if alive(int(pid)):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def wait_for(condition: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 20
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended may wait for its new parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 # Plain pytest at the root

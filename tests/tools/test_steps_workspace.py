@@ -90,6 +90,62 @@ def test_verify_is_red_when_an_earlier_test_breaks(
     assert "✗ tests/test_ch01_box.py::test_holds_what_is_put" in shown
 
 
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("raise SystemExit(7)", "7"),
+        ("raise SystemExit", "0"),
+        ("raise SystemExit('bad')", "1"),
+        ("import os; os._exit(5)", "5"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "-11, SIGSEGV"),
+    ],
+)
+def test_code_that_ends_the_process_is_one_line(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], code: str, status: str
+) -> None:
+    steps(book, "start", "2")
+    (book.root / "workspace/ch02_stack/minisgl/stack.py").write_text(code)
+    capsys.readouterr()
+    assert steps(book, "verify", "2") == 1
+    first, *more = capsys.readouterr().out.splitlines()
+    name = "tests/test_ch02_stack.py"
+    assert first == f"✗ {name}: your code ended the process (exit status {status})"
+    assert more[-1].startswith("make this one green first: ") and more[-1].endswith(name)
+    assert len(more) == 3  # between them, the stub that is left
+
+
+def test_verify_explains_what_lies_where_a_file_should(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps(book, "start", "2")
+    mine = book.root / "workspace/ch02_stack"
+    (mine / "minisgl/.#box.py").symlink_to("me@here.1")  # an editor's lock
+    for path in (
+        "minisgl/box.py",
+        "minisgl/odd.py",
+        "tests/test_ch02_stack.py",
+        "tests/conftest.py",
+    ):
+        for make, message in (
+            (Path.mkdir, "Is a directory"),
+            (lambda place: place.symlink_to(place.name), "Too many levels of symbolic links"),
+        ):
+            place = mine / path
+            kept = place.read_bytes() if place.exists() else None
+            place.unlink(missing_ok=True)
+            make(place)
+            capsys.readouterr()
+            assert steps(book, "verify", "2") == 2
+            assert capsys.readouterr().err == f"steps.py: {place}: {message}\n"
+            if path.startswith("minisgl/"):
+                assert steps(book, "start", "3", "--from", str(mine)) == 2
+                assert capsys.readouterr().err == f"steps.py: {place}: {message}\n"
+            place.unlink() if place.is_symlink() else place.rmdir()
+            if kept is not None:
+                place.write_bytes(kept)
+    assert steps(book, "verify", "2") == 1
+
+
 def test_start_from_goes_on_with_the_readers_own_code(book: MiniBook) -> None:
     mine = book.root / "mine"
     steps(book, "build", "1", "-o", str(mine))

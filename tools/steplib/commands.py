@@ -2,11 +2,15 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from tools.lang import tr
 
@@ -33,7 +37,8 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
     """Run the command on the command line; return the exit status (2: bad input, one line)."""
     options = _parser(description).parse_args(arguments)
     try:
-        return COMMANDS[options.command](load_steps(root), options)
+        with _ending_children():
+            return COMMANDS[options.command](load_steps(root), options)
     except StepError as error:
         print(f"steps.py: {error}", file=sys.stderr)
         return 2
@@ -43,6 +48,28 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
         # The reader of a pipe has gone; what is still buffered goes nowhere, without a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+@contextmanager
+def _ending_children() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack, so that the processes of a run end with it.
+
+    They have a session of their own, and no signal to this process reaches them.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:  # else ignored, as under nohup
+                before[number] = signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 def _parser(description: str) -> argparse.ArgumentParser:

@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tools.lang import tr
+
 from .errors import StepError
 
 PLUGIN = Path(__file__).parent / "plugin"
@@ -43,12 +45,17 @@ class Test:
 
 @dataclass(frozen=True)
 class Report:
-    """A pytest run: tests by id, files that could not be collected, slow tests left out by file."""
+    """A pytest run: tests by id, files that could not be collected, slow tests left out by file.
+
+    `ended` says in one line that the code under test ended pytest; where it is known which file
+    did it, that file is among the broken ones.
+    """
 
     output: str
     tests: dict[str, Test] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     slow_left_out: dict[str, int] = field(default_factory=dict)
+    ended: str = ""
 
 
 def python(root: Path) -> str:
@@ -99,6 +106,7 @@ def run_tests(
     show: bool = False,
 ) -> Report:
     """Run test files of a built step in one process; `show` lets pytest print as it goes."""
+    tests = list(tests)
     with tempfile.TemporaryDirectory(prefix="steps-") as scratch:
         report = Path(scratch) / "report.json"
         variables = environment(tree) | {
@@ -114,12 +122,42 @@ def run_tests(
         if (tree / "pyproject.toml").is_file():
             command += ["-c", "pyproject.toml"]
         ended = _run(command, tree, variables, show=show)
+        status = _status_of_code(ended, reported=report.is_file())
+        if status is not None:
+            return _ended_by_code(ended, status, tests)
         if not report.is_file():
             why = "took too long" if ended.status is None else f"exit status {ended.status}"
             return Report(f"pytest did not finish ({why})\n{ended.output}{ended.errors}")
         data: dict[str, Any] = json.loads(report.read_text("utf-8"))
     tests_run = {name: Test(**entry) for name, entry in data.pop("tests").items()}
     return Report(ended.output + ended.errors, tests_run, **data)
+
+
+def _status_of_code(ended: Finished, *, reported: bool) -> int | None:
+    """Return the status with which the code under test ended pytest; None: it did not."""
+    if reported:
+        # pytest takes a SystemExit during the import of a test for an error of its own.
+        found = re.search(r"^INTERNALERROR> SystemExit(?:: (.*))?$", ended.output, re.MULTILINE)
+        if not found:
+            return None
+        value = found[1] or "0"
+        return int(value) if re.fullmatch(r"-?\d+", value) else int(value not in ("None", "False"))
+    # What pytest itself refuses ends with one of these and says why.
+    refused = ended.status in (1, 2, 3, 4) and ended.errors.strip()
+    return None if refused else ended.status
+
+
+def _ended_by_code(ended: Finished, status: int, tests: list[str]) -> Report:
+    shown = str(status)
+    if status < 0:
+        shown += f", {signal.Signals(-status).name}"
+    line = tr(
+        f"你的代码结束了进程（退出状态 {shown}）",
+        f"your code ended the process (exit status {shown})",
+    )
+    output = ended.output + ended.errors
+    named = tests if len(tests) == 1 else [path for path in tests if path in output]
+    return Report(f"{line}\n{output}", broken=dict.fromkeys(named[:1], line), ended=line)
 
 
 def _run(

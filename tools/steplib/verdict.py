@@ -76,7 +76,7 @@ def _print_report(report: Report) -> None:
         sign = SIGNS.get(test.outcome, "✗")
         print(f"{sign} {name}" + (f": {test.reason}" if test.reason else ""))
     if not report.tests and not report.broken:
-        print(report.output)
+        print(f"✗ {report.ended}" if report.ended else report.output)
 
 
 def _print_next(book: Book, folder: Path, verdict: Verdict) -> None:

@@ -1,7 +1,8 @@
 """The reader's side: a workspace with stubs to fill in, and the verdict on it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,10 +59,31 @@ def _package_of(mine: Path, step: Step) -> dict[str, bytes]:
         )
     paths = {path.relative_to(mine).as_posix(): path for path in (mine / "minisgl").rglob("*")}
     return {
-        name: path.read_bytes()
+        name: _read(path)
         for name, path in sorted(paths.items())
-        if path.is_file() and "__pycache__" not in path.parts and name not in step.removes
+        if (path.is_file() or _is_source(path))
+        and "__pycache__" not in path.parts
+        and name not in step.removes
     }
+
+
+def _is_source(path: Path) -> bool:
+    """Say whether a file is expected there; an editor's lock is a link `.#box.py` to nowhere."""
+    return path.suffix == ".py" and not path.name.startswith(".")
+
+
+def _read(path: Path) -> bytes:
+    with _one_line(path):
+        return path.read_bytes()
+
+
+@contextmanager
+def _one_line(place: Path) -> Iterator[None]:
+    """Turn what the reader's folder has in the way (a folder, a link in a circle) into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise StepError(f"{error.filename or place}: {error.strerror or error}") from None
 
 
 def _stub(old: bytes | None, new: bytes, step: Step, path: str) -> bytes:
@@ -96,7 +118,8 @@ def _stubs_in(text: str, path: str, number: int | None = None) -> list[Stub]:
 def start(book: Book, number: int, folder: Path, mine: Path | None = None) -> list[Stub]:
     """Write the workspace of chapter `number` into `folder` (new or empty); return its stubs."""
     files = workspace_files(book, number, mine)
-    write_files(files, empty_folder(folder))
+    with _one_line(folder):
+        write_files(files, empty_folder(folder))
     return stubs_left(files, number)
 
 
@@ -146,18 +169,24 @@ def verify(book: Book, number: int, folder: Path) -> Verdict:
         )
     fresh = assemble(book, number, package={})
     mains = {path for path in fresh if path.startswith("examples/ch")}
-    write_files({path: fresh[path] for path in fresh if not _keeps(folder, path, mains)}, folder)
-    if RETIRED not in fresh:
-        (folder / RETIRED).unlink(missing_ok=True)
+    with _one_line(folder):
+        kept = {path for path in fresh if _keeps(folder, path, mains)}
+        write_files({path: fresh[path] for path in fresh if path not in kept}, folder)
+        if RETIRED not in fresh:
+            (folder / RETIRED).unlink(missing_ok=True)
+    written = {
+        path.relative_to(folder).as_posix(): _read(path)
+        for part in ("minisgl", "examples")
+        for path in (folder / part).rglob("*.py")
+        if _is_source(path)
+    }
     interpreter = python(book.root)
     own = run_tests(interpreter, folder.resolve(), step.tests, step.tests)
     earlier = [path for path in live_tests(book, number) if path not in step.tests]
     report = None
     if is_green(own) and earlier:
         report = run_tests(interpreter, folder.resolve(), earlier)
-    package = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
-    contents = {name: path.read_bytes() for name, path in package.items()}
-    return Verdict(own, report, stubs_left(contents, number))
+    return Verdict(own, report, stubs_left(written, number))
 
 
 def _keeps(folder: Path, path: str, mains: set[str]) -> bool:

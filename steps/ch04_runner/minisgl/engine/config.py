@@ -10,6 +10,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError
 
 _FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model"]
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _SECOND_COPY = ["consolidated*.safetensors"]  # the same weights, for another program
 
 
@@ -27,6 +28,10 @@ class EngineConfig:
     dtype: torch.dtype | None = None
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for what this machine cannot compute."""
+        _check_compute(self.device, self.dtype)
+
     @property
     def compute_dtype(self) -> torch.dtype:
         """`dtype`, or what suits the device."""
@@ -36,12 +41,26 @@ class EngineConfig:
         return torch.float32 if is_cpu else torch.bfloat16
 
 
+def _check_compute(device: str, dtype: torch.dtype | None) -> None:
+    if dtype is not None and dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype!r}")
+    try:
+        torch.empty(0, device=torch.device(device))
+    except Exception as error:  # of another kind for every device that is not there
+        raise ValueError(
+            f"device must be one that torch can use here, such as 'cpu', got {device!r}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+
+
 def resolve_model(model: str | Path) -> Path:
     """The folder of a model; one of the hub is downloaded first, or found in the hub's cache.
 
     Raises:
         ValueError: neither a folder nor a repository that the hub could give.
     """
+    if not isinstance(model, str | Path):
+        raise ValueError(f"the model must be a folder or the name of a repository, got {model!r}")
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ class LLM:
             cached_len=0,
             output_len=min(params.max_tokens, room),
             uid=uid,
-            sampling_params=params,
+            sampling_params=replace(params),  # the caller may go on to change his
             cache_handle=None,
         )
 

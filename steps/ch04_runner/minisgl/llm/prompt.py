@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -23,7 +23,7 @@ def as_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
         return [prompts]
     if not isinstance(prompts, list | tuple):
         raise ValueError(f"prompts must be a string or a list, got {reprlib.repr(prompts)}")
-    kind = _common_kind(prompts)
+    kind = _common_kind(prompts, _kind)
     if kind in ("token id", "message"):
         return [prompts]  # one prompt, whose items these are
     return list(prompts)
@@ -41,9 +41,9 @@ def checked(prompt: Prompt, *kinds: str) -> Prompt:
     return prompt
 
 
-def _common_kind(items: Sequence[object]) -> str | None:
-    """What the items all are; None for no items."""
-    kinds = [_kind(item) for item in items]
+def _common_kind(items: Sequence[object], of: Callable[[object], str]) -> str | None:
+    """What the items all are, by `of`; None for no items."""
+    kinds = [of(item) for item in items]
     for index, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise ValueError(
@@ -54,19 +54,18 @@ def _common_kind(items: Sequence[object]) -> str | None:
 
 
 def _kind(item: object) -> str:
-    if isinstance(item, str):
-        return "string"
+    """What a prompt is, or a part of one."""
+    # Not any sequence: bytes are one of integers, and were meant as text.
+    if isinstance(item, list | tuple):
+        return f"list of {_common_kind(item, _part_kind) or 'token id'}s"
+    return "string" if isinstance(item, str) else _part_kind(item)
+
+
+def _part_kind(item: object) -> str:
     if isinstance(item, int) and not isinstance(item, bool):
         return "token id"
     if isinstance(item, Mapping):
         return "message"
-    # Not any sequence: bytes are one of integers, and were meant as text.
-    if isinstance(item, list | tuple):
-        kind = _common_kind(item)
-        if kind in ("token id", None):
-            return "list of token ids"
-        if kind == "message":
-            return "list of messages"
     raise ValueError(
         "a prompt must be a string, a list of token ids or a list of messages, "
         f"got {reprlib.repr(item)}"
@@ -83,7 +82,7 @@ def encode(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, vocab_size: int) 
     if isinstance(prompt, str):
         prompt.encode()  # a ValueError for half a surrogate pair; tokenizers raise a TypeError
         ids = tokenizer(prompt)["input_ids"]
-    elif _common_kind(prompt) == "message":
+    elif _kind(prompt) == "list of messages":
         ids = _apply_chat_template(prompt, tokenizer)
     else:
         ids = prompt

@@ -11,6 +11,7 @@ from huggingface_hub.errors import HFValidationError
 
 DEFAULT_MAX_SEQ_LEN = 8192
 _FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model"]
+_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _SECOND_COPY = ["consolidated*.safetensors"]  # the same weights, for another program
 
 
@@ -32,14 +33,15 @@ class EngineConfig:
     max_seq_len: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for sizes that leave no room for a request."""
-        if self.max_running_reqs < 1:
-            raise ValueError(f"max_running_reqs must be at least 1, got {self.max_running_reqs}")
-        if self.max_seq_len is not None and self.max_seq_len < 2:
-            raise ValueError(
-                f"max_seq_len must be at least 2, a prompt's token and a new one, "
-                f"got {self.max_seq_len}"
-            )
+        """Raise ValueError for what this machine cannot compute, or what no request fits in."""
+        _check_compute(self.device, self.dtype)
+        # A request has a prompt's token and a new one.
+        for name, low in {"max_running_reqs": 1, "max_seq_len": 2}.items():
+            value = getattr(self, name)
+            if name == "max_seq_len" and value is None:
+                continue
+            if type(value) is not int or value < low:
+                raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
 
     @property
     def compute_dtype(self) -> torch.dtype:
@@ -50,12 +52,26 @@ class EngineConfig:
         return torch.float32 if is_cpu else torch.bfloat16
 
 
+def _check_compute(device: str, dtype: torch.dtype | None) -> None:
+    if dtype is not None and dtype not in _DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype!r}")
+    try:
+        torch.empty(0, device=torch.device(device))
+    except Exception as error:  # of another kind for every device that is not there
+        raise ValueError(
+            f"device must be one that torch can use here, such as 'cpu', got {device!r}: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+
+
 def resolve_model(model: str | Path) -> Path:
     """The folder of a model; one of the hub is downloaded first, or found in the hub's cache.
 
     Raises:
         ValueError: neither a folder nor a repository that the hub could give.
     """
+    if not isinstance(model, str | Path):
+        raise ValueError(f"the model must be a folder or the name of a repository, got {model!r}")
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,8 @@ class LLM:
                 f"a prompt must be shorter than max_seq_len ({self.engine.max_seq_len} tokens), "
                 f"this one has {len(ids)}: shorten it"
             )
-        return PendingReq(uid, ids, min(params.max_tokens, room), params)
+        # A copy: the caller may go on to change his.
+        return PendingReq(uid, ids, min(params.max_tokens, room), replace(params))
 
     def _admit(self, pending: PendingReq) -> Req:
         """Give a request its row and pages."""

@@ -1,0 +1,14 @@
+# Deals the key-value heads out in turn, although neighbours share one.
+# caught by: basic
+import torch
+import torch.nn.functional as F
+
+
+def attend(q, k, v):
+    num_new, num_all = len(q), len(k)
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat(1, group, 1), v.repeat(1, group, 1)
+    mask = torch.ones(num_new, num_all, dtype=torch.bool, device=q.device).tril(num_all - num_new)
+    q, k, v = (x.transpose(0, 1)[None] for x in (q, k, v))
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=False, enable_gqa=True)
+    return out[0].transpose(0, 1)

@@ -1,0 +1,15 @@
+# Scales the keys in place, and these are the cache itself.
+# caught by: sample
+import torch
+import torch.nn.functional as F
+
+
+def attend(q, k, v):
+    num_new, num_all = len(q), len(k)
+    k *= k.shape[-1] ** -0.5 * 0.5
+    mask = torch.ones(num_new, num_all, dtype=torch.bool, device=q.device).tril(num_all - num_new)
+    q, k, v = (x.transpose(0, 1)[None] for x in (q, k, v))
+    out = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=False, enable_gqa=True, scale=2.0
+    )
+    return out[0].transpose(0, 1)

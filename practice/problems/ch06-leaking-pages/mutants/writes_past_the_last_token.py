@@ -1,0 +1,12 @@
+# Writes all locations of the last page, beyond what the request may ever have.
+# caught by: sample
+import torch
+
+
+class CacheManager:
+    def allocate(self, req):
+        pages = self.allocator.allocate(self._num_pages(req.max_device_len))
+        first = torch.tensor(pages, dtype=torch.int32)[:, None] * self._page_size
+        locations = (first + torch.arange(self._page_size, dtype=torch.int32)).flatten()
+        row = self._page_table[req.table_idx]
+        row[: len(locations)] = locations[: len(row)]

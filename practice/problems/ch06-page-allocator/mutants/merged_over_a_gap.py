@@ -1,0 +1,20 @@
+# Joins runs that are a page apart, and that page is then had by two.
+# caught by: edge
+from bisect import bisect_left
+
+
+class PageAllocator:
+    def _free_one(self, page):
+        index = bisect_left(self._runs, (page + 1, 0))
+        first, end = page, page + 1
+        if index > 0:
+            before_first, before_end = self._runs[index - 1]
+            assert page >= before_end, f"page {page} is free already"
+            if before_end == page:
+                index -= 1
+                del self._runs[index]
+                first = before_first
+        if index < len(self._runs) and self._runs[index][0] <= end + 1:
+            end = self._runs.pop(index)[1]
+        self._runs.insert(index, (first, end))
+        self.num_free += 1

@@ -1,0 +1,15 @@
+# Gives the tree every known token, although the KV of the last one is not there yet.
+# caught by: edge
+class CacheManager:
+    def cache_req(self, req):
+        old, size = _handle(req), self._page_size
+        num_pages = len(req.input_ids) // size
+        ids = req.input_ids[: num_pages * size].tolist()
+        pages = self._pages(req)[:num_pages]
+        known = self.tree.insert(ids, pages)
+        new = req.cache_handle = self.tree.match(ids)
+        self.tree.lock(new)
+        self.tree.unlock(old)
+        first = old.cached_len // size
+        self._write(req, first, new.pages()[first:known])
+        self.allocator.free(pages[first:known])

@@ -1,0 +1,15 @@
+# Writes the tree's pages from the start of the row, not from where the hit ended.
+# caught by: edge
+class CacheManager:
+    def cache_req(self, req):
+        old, size = _handle(req), self._page_size
+        num_pages = req.cached_len // size
+        ids = req.input_ids[: num_pages * size].tolist()
+        pages = self._pages(req)[:num_pages]
+        known = self.tree.insert(ids, pages)
+        new = req.cache_handle = self.tree.match(ids)
+        self.tree.lock(new)
+        self.tree.unlock(old)
+        first = old.cached_len // size
+        self._write(req, 0, new.pages()[first:known])
+        self.allocator.free(pages[first:known])

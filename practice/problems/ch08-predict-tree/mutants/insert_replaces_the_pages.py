@@ -1,0 +1,12 @@
+# Thinks that an insert puts its own pages in the place of the known ones.
+# caught by: sample
+cached_2 = 4
+known_3 = 0
+nodes_3 = 4
+cached_4 = 2
+nodes_4 = 5
+room_6 = (4, 3)
+evicted_7 = [13, 21]
+cached_9 = 2
+evicted_10 = [1, 2, 3]
+left = [10, 20]

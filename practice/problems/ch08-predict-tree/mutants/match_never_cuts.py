@@ -1,0 +1,12 @@
+# Thinks that only an insert cuts a node, never a match.
+# caught by: sample
+cached_2 = 4
+known_3 = 3
+nodes_3 = 4
+cached_4 = 2
+nodes_4 = 4
+room_6 = (4, 3)
+evicted_7 = [13, 21]
+cached_9 = 2
+evicted_10 = [1, 2, 3]
+left = [0, 20]

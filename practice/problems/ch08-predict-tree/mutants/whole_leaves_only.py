@@ -1,0 +1,12 @@
+# Thinks that eviction takes whole leaves, more than was asked for if need be.
+# caught by: sample
+cached_2 = 4
+known_3 = 3
+nodes_3 = 4
+cached_4 = 2
+nodes_4 = 5
+room_6 = (4, 3)
+evicted_7 = [13, 20, 21]
+cached_9 = 0
+evicted_10 = [1, 2, 3]
+left = [0]

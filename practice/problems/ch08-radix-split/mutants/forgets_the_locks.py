@@ -1,0 +1,9 @@
+# Lets the front begin without locks, so that what a handle counts on may be evicted.
+# caught by: sample
+class RadixTree:
+    def _split(self, node, at):
+        parent = node.parent
+        front = RadixNode(node.keys[:at], node.pages[:at], parent, {node.keys[at]: node})
+        parent.children[front.keys[0]] = front
+        node.keys, node.pages, node.parent = node.keys[at:], node.pages[at:], front
+        return front
