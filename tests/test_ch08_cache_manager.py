@@ -519,7 +519,8 @@ def test_an_interrupt_while_a_batch_is_admitted_leaves_nothing_behind(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make_llm(tiny_model("llama")) as llm:
-        admit, admitted = llm._admit, []
+        admit = llm._admit
+        admitted: list[Any] = []
 
         def interrupted(pending: Any) -> Any:
             if len(admitted) == 2:

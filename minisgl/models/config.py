@@ -59,7 +59,7 @@ class ModelConfig:
         try:
             hf = AutoConfig.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # its checks raise errors of many kinds
-            reason = str(error).partition("\n")[0]
+            reason = " ".join(str(error).split())  # on one line
             raise ValueError(f"{folder / 'config.json'} is no valid config: {reason}") from error
         model_type = name.removesuffix("ForCausalLM").lower()
         _require(hf.model_type == model_type, f"model_type must be {model_type}", hf.model_type)
@@ -105,7 +105,7 @@ def _require(holds: bool, rule: str, value: Any, file: str = "config.json") -> N
 
 def _positive(source: Any, name: str) -> Any:
     """The number called `name` in a config or a dict; transformers lets 0, -1 and nan pass."""
-    value = source.get(name) if isinstance(source, dict) else getattr(source, name)
+    value: Any = source.get(name) if isinstance(source, dict) else getattr(source, name)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     _require(is_number and 0 < value < math.inf, f"{name} must be positive and finite", value)
     return value
@@ -175,8 +175,8 @@ def _eos_token_ids(folder: Path, config: dict[str, Any]) -> tuple[int, ...]:
     _require(isinstance(tokens, list), rule, tokens, file)
     for added in tokens:
         entry = added if isinstance(added, dict) else {}
-        content, number = entry.get("content"), entry.get("id")
-        _require(isinstance(content, str) and type(number) is int, rule, added, file)
-        if content == text:
-            found.add(number)
+        is_token = isinstance(entry.get("content"), str) and type(entry.get("id")) is int
+        _require(is_token, rule, added, file)
+        if entry["content"] == text:
+            found.add(entry["id"])
     return tuple(sorted(found))

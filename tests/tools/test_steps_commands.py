@@ -308,14 +308,14 @@ def test_a_signal_ends_the_tests_too(book: MiniBook, number: signal.Signals) -> 
         "time.sleep(60)\n",
     )
     with subprocess.Popen([sys.executable, "tools/steps.py", "test", "0"], cwd=book.root) as run:
-        pid = wait_for(lambda: (book.root / "pid").exists() and book.read("pid").strip())
-        run.send_signal(number)
-        assert run.wait(timeout=10) == 128 + number
-    try:
-        wait_for(lambda: not alive(int(pid)))
-    finally:
-        if alive(int(pid)):
-            os.kill(int(pid), signal.SIGKILL)
+        pid = int(wait_for(lambda: (book.root / "pid").exists() and book.read("pid").strip()))
+        try:
+            run.send_signal(number)
+            assert run.wait(timeout=10) == 128 + number
+            wait_for(lambda: not alive(pid))
+        finally:
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
 
 
 def wait_for(condition: Callable[[], Any]) -> Any:
