@@ -36,7 +36,7 @@ def as_user(user: str, script: list[str]) -> list[str]:
     """Return the command that runs a Python script as "root" or as an "ordinary" user.
 
     Skips what cannot be: nobody turns into root. Where we are root and the interpreter lies in a
-    folder closed to others, a mount namespace opens just the way to it.
+    folder closed to others, or this checkout does, a mount namespace opens just the way to it.
     """
     python = [sys.executable, *script]
     if user == "root":
@@ -47,18 +47,20 @@ def as_user(user: str, script: list[str]) -> list[str]:
         return python
     needed = [sys.base_prefix, sys.prefix, str(ROOT)]
     become = [paths.interpreter(), "-I", "-c", BECOME, *python]
-    closed = _closed_folder(needed)
-    if closed is None:
+    closed = _closed_folders(needed)
+    if not closed:
         return become
     if bubblewrap.try_out() is not None:
-        pytest.skip(f"{closed} is closed to other users, and there is no bubblewrap to open it")
-    opened = ["--dev-bind", "/", "/", "--perms", "0755", "--tmpfs", str(closed)]
+        pytest.skip(f"{closed[0]} is closed to other users, and there is no bubblewrap to open it")
+    opened = ["--dev-bind", "/", "/"]
+    for folder in closed:
+        opened += ["--perms", "0755", "--tmpfs", str(folder)]
     for place in dict.fromkeys(needed):
-        if Path(place).is_relative_to(closed):
-            for folder in reversed(Path(place).parents):
-                if folder != closed and folder.is_relative_to(closed):
-                    opened += ["--perms", "0755", "--dir", str(folder)]
-            opened += ["--ro-bind", place, place]
+        above = [up for up in closed if Path(place).is_relative_to(up)]
+        for folder in reversed(Path(place).parents) if above else []:
+            if folder not in closed and folder.is_relative_to(above[0]):
+                opened += ["--perms", "0755", "--dir", str(folder)]
+        opened += ["--ro-bind", place, place]
     return ["bwrap", *opened, "--cap-add", "ALL", "--", *become]
 
 
@@ -81,7 +83,12 @@ def start(command: list[str]) -> "subprocess.Popen[str]":
     )
 
 
-def _closed_folder(places: list[str]) -> Path | None:
-    """The topmost folder on the way to one of the places that others may not enter."""
-    ways = [up for place in places for up in reversed(Path(place).parents)]
-    return next((folder for folder in ways if not folder.stat().st_mode & 0o001), None)
+def _closed_folders(places: list[str]) -> list[Path]:
+    """The topmost folder on the way to each of the places that others may not enter."""
+    found: dict[Path, None] = {}
+    for place in places:
+        for folder in reversed(Path(place).parents):
+            if not folder.stat().st_mode & 0o001:
+                found[folder] = None
+                break
+    return list(found)

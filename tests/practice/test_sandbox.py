@@ -150,12 +150,12 @@ print(found, os.getpid() < 10, socket.gethostname())
 """
 
 
-def test_bubblewrap_hides_all_this_by_itself() -> None:
+def test_bubblewrap_hides_all_this_by_itself(tmp_path: Path) -> None:
     need(3)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         command = [*bubblewrap.command(), paths.interpreter(), "-I", "-S", "-c", ALONE]
-        command += ["/etc/passwd", "/tmp", str(port), str(os.getpid())]
+        command += ["/etc/passwd", str(tmp_path), str(port), str(os.getpid())]
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, env={}, cwd="/")
     assert done.stdout.strip() == "[] True box", done.stderr
 
