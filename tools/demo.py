@@ -32,7 +32,7 @@ def main() -> None:
             for piece in llm.stream(messages, SamplingParams(max_tokens=64)):
                 print(piece.text, end="", flush=True)
                 num_tokens += len(piece.token_ids)
-            print()
+            print(" …" if piece.finish_reason == "length" else "")
         seconds = time.perf_counter() - began
     speed = num_tokens / seconds
     print(
