@@ -43,8 +43,8 @@ def model_dir() -> Path:
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         raise SystemExit(
             tr(
-                f"{folder} 里没有模型：请先运行 python tools/fetch_model.py",
-                f"no model in {folder}: run python tools/fetch_model.py first",
+                f"{folder} 里没有模型：请先运行 python3 tools/fetch_model.py",
+                f"no model in {folder}: run python3 tools/fetch_model.py first",
             )
         )
     return folder

@@ -3,6 +3,7 @@
   read     list · show ID · status
   write    start ID · run ID [FILE] · submit ID [FILE] [--json] · watch ID
   help     hint ID · solution ID
+  browser  serve [--port 8000]
   machine  doctor · audit [ID…]
 
 Without a command it says where you stand and what to do next. Your files are in

@@ -3,6 +3,8 @@
     python3 tools/dev.py demo        environment, model, and three prompts answered
     python3 tools/dev.py test        environment, model, and every check that a push needs
     python3 tools/dev.py check-all   the same from cold caches, and the demo
+    python3 tools/dev.py book        the book, in both languages, into site/
+    python3 tools/dev.py serve       the book with the judge beside it, at one local address
     python3 tools/dev.py doctor      what this machine has, and what to do about what it lacks
     python3 tools/dev.py clean       remove the environment and the caches
 
@@ -30,7 +32,7 @@ from tools.devlib.stages import Stage, command_stage, pytest_stage, report, run_
 from tools.lang import tr
 
 ROOT = Path(__file__).resolve().parents[1]
-CACHES = (".steps", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache", "build")
+CACHES = ("site", ".steps", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache", "build")
 
 
 def preparation(environment: Environment, torch_index: str | None) -> Stage:
@@ -66,9 +68,38 @@ def demo(environment: Environment, torch_index: str | None) -> int:
     return report(results) if any(result.failure for result in results) else 0
 
 
+def book_stage(environment: Environment, *more: str) -> Stage:
+    """The stage that checks every page and builds the site."""
+    return command_stage(environment, "book", "-m", "tools.book", "build", *more)
+
+
+def book(environment: Environment, torch_index: str | None) -> int:
+    """Environment, then the book."""
+    results = run_stages([preparation(environment, torch_index), book_stage(environment)])
+    return report(results) if any(result.failure for result in results) else 0
+
+
+def serve(environment: Environment, torch_index: str | None, more: list[str]) -> int:
+    """Environment, the book where it is not current, then the judge, which serves both.
+
+    `more` is handed to the judge. A book that does not build is reported and keeps nobody from
+    the exercises.
+    """
+    stages = [preparation(environment, torch_index), book_stage(environment, "--if-needed")]
+    results = run_stages(stages)
+    if results[0].failure:
+        return report(results)
+    sys.stdout.flush()
+    python = str(environment.python)
+    os.chdir(environment.root)
+    # In this process's place, so that Ctrl-C and signals reach the server as they are.
+    os.execv(python, [python, "practice/judge.py", "serve", *more])
+
+
 def test(environment: Environment, torch_index: str | None, everything: bool = False) -> int:
     """Every check, the cheap ones first; pytest's closing line is the last line printed."""
     closing: list[str] = []
+    notebooks = ("-m", "tools.book", "notebooks", "--run")
     steps = ["tools/steps.py", "check", *(["--all"] if everything else [])]
     audit = ["practice/judge.py", "audit", *([] if everything else ["--quick"])]
     stages = [
@@ -80,6 +111,8 @@ def test(environment: Environment, torch_index: str | None, everything: bool = F
         model_stage(environment),
         *([demo_stage(environment)] if everything else []),
         command_stage(environment, "steps", *steps),
+        book_stage(environment),
+        *([command_stage(environment, "notebooks", *notebooks)] if everything else []),
         command_stage(environment, "problems", *audit),
         pytest_stage(environment, closing),
     ]
@@ -119,14 +152,19 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("dev.py", description=summary, epilog=details)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in ("demo", "test", "check-all"):
-        commands.add_parser(name).add_argument(
+    for name in ("demo", "test", "check-all", "book", "serve"):
+        command = commands.add_parser(name)
+        command.add_argument(
             "--torch-index",
             metavar="URL",
             default=os.environ.get("MINISGL_TORCH_INDEX") or None,
             help="package index to take torch from, such as PyTorch's index of CPU wheels "
             "(also: MINISGL_TORCH_INDEX)",
         )
+        if name == "serve":
+            command.add_argument(
+                "more", nargs="*", metavar="OPTION", help="for the judge, after --: -- --port 8001"
+            )
     commands.add_parser("doctor")
     cleaner = commands.add_parser("clean")
     cleaner.add_argument("--model", action="store_true", help="remove the embedded model as well")
@@ -142,7 +180,9 @@ def main(arguments: list[str]) -> int:
         return clean(ROOT, options.model)
     if options.command == "doctor":
         return doctor(environment)
-    command = {"demo": demo, "test": test, "check-all": check_all}[options.command]
+    if options.command == "serve":
+        return serve(environment, options.torch_index, options.more)
+    command = {"book": book, "demo": demo, "test": test, "check-all": check_all}[options.command]
     return command(environment, options.torch_index)
 
 

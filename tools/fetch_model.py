@@ -1,6 +1,6 @@
 """Make SmolLM2-135M-Instruct available offline, as a Hugging Face folder.
 
-    python tools/fetch_model.py [--output DIR] [--verify]
+    python3 tools/fetch_model.py [--output DIR] [--verify]
 
 The last line on stdout is the folder; everything else goes to stderr.
 

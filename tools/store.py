@@ -8,10 +8,13 @@ only ever appended to: a store that cannot be read is moved aside and made again
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
+import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +29,16 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "steps": (("step",), ("at",)),
     "submissions": (
         ("id",),
-        ("problem", "source", "state", "code", "verdict", "seed", "pid", "at"),
+        ("problem", "source", "state", "code", "verdict", "seed", "pid", "at", "session", "owner"),
     ),
     "drafts": (("problem",), ("source", "at")),
     "hints": (("problem", "number"), ("at",)),
     "solutions": (("problem",), ("at", "spoiled")),
+}
+# Without these the sources, which are most of the file, are read for every question.
+INDEXES = {
+    "submissions_by_state": "submissions (state, at, problem, code)",
+    "submissions_by_problem": "submissions (problem, at)",
 }
 NOT_IN_JOURNAL = ("drafts",)
 BUSY_SECONDS = 10.0
@@ -38,20 +46,31 @@ CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class StoreError(Exception):
-    """What was done could not be recorded or read; one line in the reader's language."""
+    """What was done could not be recorded or read; one line, `str()` in the reader's language."""
+
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(zh, en)
+        self.zh, self.en = zh, en
+
+    def __str__(self) -> str:
+        return tr(self.zh, self.en)
 
 
 def store_path() -> Path:
     """Where the store lies for this user."""
     home = os.environ.get("MINISGL_HOME")
-    if home:
-        return Path(home).expanduser() / "practice.db"
-    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data).expanduser() / "minisgl" / "practice.db"
+    try:
+        if home:
+            return Path(home).expanduser() / "practice.db"
+        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        return Path(data).expanduser() / "minisgl" / "practice.db"
+    except RuntimeError as error:  # such as ~ and a name that nobody has
+        why = f"(MINISGL_HOME={home}): {error}"
+        raise StoreError(f"无法记录进度 {why}", f"cannot record progress {why}") from error
 
 
 class Store:
-    """The file, opened or made; a context manager. One thread at a time uses it.
+    """The file, opened or made; a context manager. Threads may share it: they take turns.
 
     `notice` says in one line what had to be put right on opening; empty when nothing had to.
     Every method raises StoreError when the disk is full or the place cannot be written.
@@ -60,6 +79,8 @@ class Store:
     def __init__(self, path: Path | None = None) -> None:
         self.path = store_path() if path is None else path
         self.notice = ""
+        self._turn = threading.RLock()
+        self._holds_lock = False
         with self._errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._locked():
@@ -73,7 +94,8 @@ class Store:
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
-        self._db.close()
+        with self._turn:
+            self._db.close()
 
     def put(self, table: str, row: Row) -> None:
         """Insert a row, or change the given columns of the row with the same key."""
@@ -88,6 +110,12 @@ class Store:
             found = self._retried(lambda: self._db.execute(query, values).fetchall())
         return [dict(row) for row in found]
 
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """No other process opens the store, or is in here, meanwhile; raises StoreError."""
+        with self._errors(), self._locked():
+            yield
+
     def _retried(self, work: Any) -> Any:
         """A file that turns out to be broken while it is used is healed as on opening."""
         try:
@@ -101,8 +129,15 @@ class Store:
             return work()
 
     def _open_or_heal(self) -> None:
+        lost = self._is_lost()
         try:
             self._db = self._open()
+            if lost:
+                count, journal = self._replay(), self._journal
+                self.notice = tr(
+                    f"记录文件不见了或是空的；从日志 {journal} 恢复了 {count} 条记录",
+                    f"the store was gone or empty; {count} records restored from {journal}",
+                )
         except sqlite3.DatabaseError as error:
             if not _is_corrupt(error):
                 raise
@@ -114,8 +149,15 @@ class Store:
                 f"the store was damaged and is now {moved}; {count} records restored",
             )
 
+    def _is_lost(self) -> bool:
+        """Whether there are lines in the journal of a store that has no bytes."""
+        sizes = [path.stat().st_size if path.exists() else 0 for path in (self.path, self._journal)]
+        return sizes[0] == 0 and sizes[1] > 0
+
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        db = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         try:
             db.row_factory = sqlite3.Row
             db.execute("PRAGMA journal_mode = WAL")
@@ -123,6 +165,13 @@ class Store:
             for table, (key, others) in TABLES.items():
                 columns = f"{', '.join([*key, *others])}, PRIMARY KEY ({', '.join(key)})"
                 db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+                # A store of an earlier version has fewer columns.
+                there = {row["name"] for row in db.execute(f"PRAGMA table_info({table})")}
+                for column in (*key, *others):
+                    if column not in there:
+                        db.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+            for name, place in INDEXES.items():
+                db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {place}")
             wrong = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             if wrong != "ok":
                 error = sqlite3.DatabaseError(wrong)
@@ -161,7 +210,8 @@ class Store:
         data = b"\n" + json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         number = os.open(self._journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(number, data)
+            while data:  # a disk that is nearly full takes a part, and says so only then
+                data = data[os.write(number, data) :]
         finally:
             os.close(number)
 
@@ -169,29 +219,53 @@ class Store:
         count = 0
         with contextlib.suppress(FileNotFoundError):
             for line in self._journal.read_bytes().splitlines():
+                # A line that another version wrote, or nobody, costs no more than itself.
                 try:
                     entry = json.loads(line)
-                    self._upsert(entry["table"], entry["row"])
-                    count += 1
-                except (ValueError, KeyError, TypeError, sqlite3.IntegrityError):
+                    key, others = TABLES[entry["table"]]
+                    row = {name: entry["row"][name] for name in key}
+                    row |= {name: entry["row"][name] for name in others if name in entry["row"]}
+                    if len(row) > len(key):
+                        self._upsert(entry["table"], row)
+                        count += 1
+                except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+                    continue
+                except (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError):
                     continue
         return count
+
+    def _disk_is_full(self) -> bool:
+        with contextlib.suppress(OSError):
+            return shutil.disk_usage(self.path.parent).free < 1 << 16
+        return False
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """Only one process at a time opens or heals."""
+        if self._holds_lock:
+            yield
+            return
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            self._holds_lock = True
+            try:
+                yield
+            finally:
+                self._holds_lock = False
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
-            yield
+            with self._turn:
+                yield
         except (sqlite3.Error, OSError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            words = tr("无法记录进度", "cannot record progress")
-            raise StoreError(f"{words} ({self.path}): {why}") from error
+            if isinstance(error, FileExistsError):
+                why = os.strerror(errno.ENOTDIR)  # what should be its folder is a file
+            elif isinstance(error, sqlite3.Error) and self._disk_is_full():
+                why = os.strerror(errno.ENOSPC)  # SQLite says "disk I/O error"
+            why = f"({self.path}): {why}"
+            raise StoreError(f"无法记录进度 {why}", f"cannot record progress {why}") from error
 
 
 def _is_corrupt(error: sqlite3.DatabaseError) -> bool:

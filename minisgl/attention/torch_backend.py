@@ -40,7 +40,7 @@ class TorchAttnBackend(BaseAttnBackend):
     """One call of torch's attention per request.
 
     A request whose pages follow each other is read in place; only where they are scattered are
-    its keys and values copied together first, which costs more than the attention itself.
+    its keys and values copied together first.
     """
 
     def __init__(self, kv_cache: BaseKVCachePool, page_table: torch.Tensor) -> None:

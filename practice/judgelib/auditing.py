@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 
-from practice.judgelib import audit
+from practice.judgelib import audit, sessions
 from practice.judgelib.catalogue import Catalogue
 from practice.judgelib.samples import write_samples
 
@@ -16,19 +17,23 @@ def run_audit(
     catalogue: Catalogue, ids: Sequence[str], quick: bool, write: bool, level: int | None
 ) -> int:
     """Audit these problems, or all; the exit status is 0 only when nothing is wrong."""
-    from practice.judgelib.box import Box
-
     problems = [catalogue[id] for id in ids] if ids else list(catalogue.problems)
     if write:
         for problem in problems:
             for name in write_samples(problem):
                 print(f"{problem.id}/{name}: written")
     reports: list[audit.Report] = []
-    with Box(level=level) as box:
+    with contextlib.ExitStack() as open_boxes:
+        # The same boxes as a reader's: without torch where a problem says it needs none.
+        boxes = {
+            torch: open_boxes.enter_context(sessions.box_with(torch, level))
+            for torch in sorted({problem.torch for problem in problems})
+        }
         for number, problem in enumerate(problems, 1):
             if sys.stderr.isatty():
                 print(f"\r{number}/{len(problems)} {problem.id:<30}", end="", file=sys.stderr)
-            reports.append(audit.audit(problem, box, audit.QUICK if quick else audit.FULL))
+            tier = audit.QUICK if quick else audit.FULL
+            reports.append(audit.audit(problem, boxes[problem.torch], tier))
     if sys.stderr.isatty():
         print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     faults = [] if ids else list(catalogue.broken)

@@ -12,9 +12,10 @@ All randomness comes from `rng`: the same seed gives the same cases. A label say
 about a case, in words that help a reader who may not see it ("a prefix that ends on a page
 boundary"). Samples are shown whole, also in the statements; so are basic cases that fail.
 
-What a case holds depends on the kind: `call` gets `entry(*args, **kwargs)`; a driver (`ops`,
-`engine`, `bug`) gets `run(ops)`, and where `ops` is a list it answers with a list of as many
-results, so that a verdict can name the operation; `predict` has one case with the trace in `ops`.
+What a case holds depends on the kind: `call` gets `entry(*args, **kwargs)`, and changing these is
+an error, since they are the caller's; a driver (`ops`, `engine`, `bug`) gets `run(ops)`, and where
+`ops` is a list it answers with a list of as many results, so that a verdict can name the operation;
+`predict` has one case with the trace in `ops`.
 
 `oracle.py` has `expected(case) -> value`: an independent way to the answer, slow and plain, which
 never shares code with the solution. It runs outside the box. Values are built of None, bool, int,

@@ -30,6 +30,8 @@ ENDED: dict[str, tuple[Code, Text]] = {
     "protocol": ("SV", Text("伪造或弄坏了判题通道", "it forged or broke the judge's channel")),
     "internal": ("IE", Text("沙箱出了问题", "the box failed")),
 }
+# What the box itself says of a function that changes its arguments (`inbox.child`), in Chinese.
+CHANGED = "传进来的参数属于调用者，必须保持原样"
 OUT_OF_MEMORY = ("MemoryError", "can't allocate memory", "not enough memory")
 
 
@@ -90,9 +92,10 @@ def _judge_answer(problem: Problem, one: Planned, answer: Any) -> tuple[Failure 
         return Failure(one, "SV", ENDED["protocol"][1]), comparison
     kind, text = str(raised.get("type", "")), str(raised.get("message", ""))
     code: Code = "MLE" if any(sign in f"{kind} {text}" for sign in OUT_OF_MEMORY) else "RE"
-    message = show.cut(f"{kind}: {text}" if text else kind, 500)
+    words = show.cut(f"{kind}: {text}" if text else kind, 500)
+    message = Text(f"{kind}：{CHANGED}" if kind == "InputChanged" else words, words)
     trace = show.cut(str(raised.get("traceback", "")), 3000)
-    return Failure(one, code, Text(message, message), traceback=trace), comparison
+    return Failure(one, code, message, traceback=trace), comparison
 
 
 def _detail(result: JobResult) -> str:

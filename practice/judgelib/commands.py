@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import json
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from practice.judgelib import engine, overview, sessions, workspace
-from practice.judgelib.catalogue import Catalogue, Problem, load_catalogue
+from practice.judgelib.catalogue import Catalogue, load_catalogue
 from practice.judgelib.core import judge
-from practice.judgelib.store import Progress
-from practice.judgelib.text import JudgeError
+from practice.judgelib.samples import without_marks
+from practice.judgelib.store import NoStore, Progress
+from practice.judgelib.text import COMMAND, JudgeError, visible
 from practice.judgelib.verdict import render
 from tools.lang import tr
-from tools.steplib import StepError, symbol_source
+from tools.steplib import StepError
 from tools.store import StoreError
 
 Command = Callable[[Catalogue, argparse.Namespace], int]
@@ -25,24 +29,59 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
     """Run the command on the command line; return the exit status (2: bad input, one line)."""
     options = _parser(description).parse_args(arguments)
     options.root = root
+    _speak_any_encoding()
     try:
-        return COMMANDS[options.command or "next"](load_catalogue(root), options)
+        status = COMMANDS[options.command or "next"](load_catalogue(root), options)
+        if sys.stdout:
+            sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
+        return status
     except (JudgeError, StepError, StoreError) as error:
-        print(f"judge.py: {error}", file=sys.stderr)
-        return 2
+        return _wrong(str(error))
+    except BrokenPipeError:
+        _give_up_stdout()
+        return 130
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            sys.stderr.close()
-            return 130
-        print(f"judge.py: {error.filename or ''}: {error.strerror}", file=sys.stderr)
-        return 2
+        _give_up_stdout()
+        place = f"{error.filename}: " if error.filename else ""
+        return _wrong(f"{place}{error.strerror or error}")
     except KeyboardInterrupt:
         return 130
     except RuntimeError as error:  # SandboxError: there is no box to be had
         if type(error).__name__ != "SandboxError":
             raise
-        print(f"judge.py: {error}", file=sys.stderr)
-        return 2
+        return _wrong(str(error))
+
+
+def _wrong(line: str) -> int:
+    print(f"judge.py: {visible(line)}", file=sys.stderr)
+    return 2
+
+
+def _speak_any_encoding() -> None:
+    """A terminal that lacks a character gets its escape: it must not cost the verdict."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up_stdout() -> None:
+    """What could not be written now cannot be written when Python ends either."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Progress]:
+    """The record, with what happened to it told; an empty one where it cannot be opened."""
+    try:
+        progress = Progress()
+    except StoreError as error:
+        blind = tr("；下面的内容不知道你的进度", "; what follows knows nothing of your progress")
+        print(f"judge.py: {visible(str(error))}{blind}", file=sys.stderr)
+        progress = Progress(NoStore())
+    with progress:
+        _tell(progress)
+        yield progress
 
 
 def _parser(description: str) -> argparse.ArgumentParser:
@@ -58,6 +97,9 @@ def _parser(description: str) -> argparse.ArgumentParser:
             one.add_argument("id", nargs="*")
             one.add_argument("--quick", action="store_true", help="one seed, ten mutants")
             one.add_argument("--write", action="store_true", help="bring the samples up to date")
+        elif name == "serve":
+            one.add_argument("--port", type=int, default=8000, help="0: any that is free")
+            one.add_argument("--host", default="127.0.0.1", help="a loopback address")
         elif name not in ("list", "status", "doctor"):
             one.add_argument("id")
         if name in ("run", "submit"):
@@ -67,7 +109,7 @@ def _parser(description: str) -> argparse.ArgumentParser:
             one.add_argument("--seed", type=int, help="all groups of a seed that a verdict named")
         if name in ("run", "submit", "watch"):
             one.add_argument("--strict", action="store_true", help="a fresh box for every job")
-        if name in ("run", "submit", "watch", "audit"):
+        if name in ("run", "submit", "watch", "audit", "serve"):
             one.add_argument("--level", type=int, choices=(3, 2, 0), help="the sandbox level")
         if name == "start":
             one.add_argument("--again", action="store_true", help="begin anew, keep the old file")
@@ -77,32 +119,26 @@ def _parser(description: str) -> argparse.ArgumentParser:
 
 
 def _next(catalogue: Catalogue, options: argparse.Namespace) -> int:
-    with Progress() as progress:
-        _tell(progress)
+    with _progress() as progress:
         print("\n".join(overview.next_lines(catalogue, progress)))
     return 0
 
 
 def _list(catalogue: Catalogue, options: argparse.Namespace) -> int:
-    with Progress() as progress:
-        _tell(progress)
+    with _progress() as progress:
         print("\n".join(overview.list_lines(catalogue, progress)))
     return 0
 
 
 def _status(catalogue: Catalogue, options: argparse.Namespace) -> int:
-    with Progress() as progress:
-        _tell(progress)
+    with _progress() as progress:
         print("\n".join(overview.status_lines(catalogue, progress)))
     return 0
 
 
 def _show(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
-    text = str(problem.statement())
-    for mark in ("<!-- samples -->\n", "<!-- /samples -->\n"):
-        text = text.replace(mark, "")
-    print(text)
+    print(without_marks(str(problem.statement())))
     return 0
 
 
@@ -113,9 +149,9 @@ def _start(catalogue: Catalogue, options: argparse.Namespace) -> int:
     if problem.kind == "engine" and problem.step:
         names = ", ".join(problem.step.symbols)
         print(tr(f"要写的：{names}", f"to be written: {names}"))
-    print(tr("题目：", "statement: ") + f"python practice/judge.py show {problem.id}")
-    print(tr("试样例：", "try samples: ") + f"python practice/judge.py run {problem.id}")
-    print(tr("提交：", "submit: ") + f"python practice/judge.py submit {problem.id}")
+    print(tr("题目：", "statement: ") + f"{COMMAND} show {problem.id}")
+    print(tr("试样例：", "try samples: ") + f"{COMMAND} run {problem.id}")
+    print(tr("提交：", "submit: ") + f"{COMMAND} submit {problem.id}")
     return 0
 
 
@@ -132,7 +168,7 @@ def _run(catalogue: Catalogue, options: argparse.Namespace) -> int:
         print(render(verdict, problem.id))
         if verdict.accepted and groups:
             print(tr("样例对了；全部用例：", "the samples are right; all cases: "), end="")
-            print(f"python practice/judge.py submit {problem.id}")
+            print(f"{COMMAND} submit {problem.id}")
     return 0 if verdict.accepted else 1
 
 
@@ -158,15 +194,14 @@ def _submit(catalogue: Catalogue, options: argparse.Namespace) -> int:
         for note in notes:
             print(note)
         if verdict.group and not verdict.accepted and verdict.group != "sample":
-            again = f"python practice/judge.py run {problem.id} --seed {verdict.seed}"
+            again = f"{COMMAND} run {problem.id} --seed {verdict.seed}"
             print(tr(f"重现：{again}", f"to repeat: {again}"))
     return 0 if verdict.accepted else 1
 
 
 def _hint(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
-    with Progress() as progress:
-        _tell(progress)
+    with _progress() as progress:
         taken = progress.standing(problem.id).hints
         number = min(taken + 1, len(problem.hints))
         if number > taken:
@@ -180,27 +215,17 @@ def _hint(catalogue: Catalogue, options: argparse.Namespace) -> int:
 
 def _solution(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
-    with Progress() as progress:
-        _tell(progress)
+    with _progress() as progress:
         accepted = progress.standing(problem.id).accepted
         if not accepted and not options.spoil:
-            again = f"python practice/judge.py solution {problem.id} --spoil"
+            again = f"{COMMAND} solution {problem.id} --spoil"
             raise JudgeError(
                 f"通过之后才显示；现在就要看：{again}（会记录）",
                 f"shown after an AC; to see it now: {again} (this is recorded)",
             )
         progress.show_solution(problem.id, spoiled=not accepted)
-    print(_solution_text(problem))
+    print(engine.shown_solution(problem))
     return 0
-
-
-def _solution_text(problem: Problem) -> str:
-    text = engine.solution(problem)
-    if not problem.step:
-        return text.rstrip("\n")
-    place = problem.step
-    parts = [(symbol, symbol_source(text, symbol).text) for symbol in place.symbols]
-    return "\n\n".join(f"# {place.path}, {symbol}\n{part}" for symbol, part in parts)
 
 
 def _watch(catalogue: Catalogue, options: argparse.Namespace) -> int:
@@ -219,6 +244,18 @@ def _audit(catalogue: Catalogue, options: argparse.Namespace) -> int:
     from practice.judgelib.auditing import run_audit
 
     return run_audit(catalogue, options.id, options.quick, options.write, options.level)
+
+
+def _serve(catalogue: Catalogue, options: argparse.Namespace) -> int:
+    try:
+        from practice.web.serve import serve
+    except ModuleNotFoundError as error:
+        raise JudgeError(
+            f"没有 {error.name}：运行 pip install -e '.[judge]'",
+            f"there is no {error.name}: run pip install -e '.[judge]'",
+        ) from None
+
+    return serve(options.root, options.host, options.port, options.level)
 
 
 def _tell(progress: Progress) -> None:
@@ -244,4 +281,5 @@ COMMANDS: dict[str, Command] = {
     "status": _status,
     "doctor": _doctor,
     "audit": _audit,
+    "serve": _serve,
 }

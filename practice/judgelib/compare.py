@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from practice.judgelib import show
 from practice.judgelib.text import Text
 
 if TYPE_CHECKING:
@@ -122,9 +123,11 @@ def _dicts(expected: Any, got: Any, tolerance: float | None, path: Path, found: 
     kinds = {(type(key), key) for key in expected}
     other = {(type(key), key) for key in got}
     for _, key in sorted(kinds - other, key=repr):
-        _differ(found, path, Text(f"缺少键 {key!r}", f"key {key!r} is missing"), expected, got)
+        name = show.brief(key)
+        _differ(found, path, Text(f"缺少键 {name}", f"key {name} is missing"), expected, got)
     for _, key in sorted(other - kinds, key=repr):
-        _differ(found, path, Text(f"多出键 {key!r}", f"there is a key {key!r}"), expected, got)
+        name = show.brief(key)
+        _differ(found, path, Text(f"多出键 {name}", f"there is a key {name}"), expected, got)
     for key in expected:
         if (type(key), key) in other:
             _walk(expected[key], got[key], tolerance, (*path, key), found)

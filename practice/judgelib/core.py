@@ -75,7 +75,7 @@ def judge(
         what = f"{type(error).__name__}: {error}"
         trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
         verdict = Verdict("IE", Text(what, what), traceback=trace)
-    return dataclasses.replace(verdict, seed=seed)
+    return dataclasses.replace(verdict, seed=seed).legible()
 
 
 def _judge(

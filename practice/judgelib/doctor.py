@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 
 from practice.judgelib import engine
@@ -32,6 +33,8 @@ def doctor(catalogue: Catalogue) -> int:
         why_not = levels.obstacle(level)
         words = tr(f"沙箱 {level} 级：{LEVEL[level]}", f"sandbox level {level}: {LEVEL[level]}")
         print(f"{_sign(why_not is None)} {words}" + (f"  ({why_not})" if why_not else ""))
+        if why_not is None:
+            _say_if_still_root(level)
     best = levels.best()
     with box.Box(level=best, torch=False) as one:
         findings = probes.run_probes(one)
@@ -43,6 +46,18 @@ def doctor(catalogue: Catalogue) -> int:
         print(tr("这里没有沙箱，只运行你自己的代码。", "No sandbox: run no code but your own."))
         return 0 if held else 1
     return 0 if held and not any(found.open for found in findings) else 1
+
+
+def _say_if_still_root(level: int) -> None:
+    """Level 2 needs no other user, but that root's box has none is for root to know."""
+    from practice.judgelib.sandbox import paths, process
+
+    read = paths.readable() + paths.DEVICES_READ
+    if level == 2 and os.geteuid() == 0 and process.user_of(level, read) is None:
+        place = paths.interpreter()
+        zh = f"以 root 运行，而别的用户读不到 {place} 或它的库：提交的 uid 仍是 0，但没有任何权能"
+        en = f"as root, and other users cannot read {place} or its libraries: code keeps uid 0,"
+        print(f"  - {tr(zh, f'{en} without any capability')}")
 
 
 def _store() -> bool:

@@ -76,14 +76,23 @@ def starter(problem: Problem) -> str:
     if problem.kind == "bug":
         return replaced(problem, problem.read(f"mutants/{PLANTED}"))
     if problem.kind == "engine":
-        text, place = reference(problem), place_of(problem)
-        return stub_source(_without(text, place), text, problem.id, place.path)
+        return stubbed(reference(problem), place_of(problem), problem.id)
     return problem.read("starter.py")
 
 
 def solution(problem: Problem) -> str:
     """The reference solution as the reader would have written it."""
     return reference(problem) if problem.step else problem.read("solution.py")
+
+
+def shown_solution(problem: Problem) -> str:
+    """The reference solution to read: of a step's file only the symbols that were to be written."""
+    text = solution(problem)
+    if not problem.step:
+        return text.rstrip("\n")
+    place = problem.step
+    parts = [(symbol, symbol_source(text, symbol).text) for symbol in place.symbols]
+    return "\n\n".join(f"# {place.path}, {symbol}\n{part}" for symbol, part in parts)
 
 
 def variant(problem: Problem, text: str) -> str:
@@ -109,6 +118,11 @@ def modules_of(problem: Problem) -> set[str]:
     paths = tree_of(root_of(problem), problem.step.number)
     names = {path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in paths}
     return names
+
+
+def stubbed(text: str, place: Place, label: str) -> str:
+    """A step's file with the place's symbols to be written; the stubs say `label`."""
+    return stub_source(_without(text, place), text, label, place.path)
 
 
 def _without(text: str, place: Place) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from practice.judgelib import engine, workspace
 from practice.judgelib.catalogue import Catalogue, Problem
 from practice.judgelib.store import Progress, Standing
-from practice.judgelib.text import Text
+from practice.judgelib.text import COMMAND, Text
 from tools.lang import tr
 
 DIFFICULTY = {
@@ -89,12 +89,11 @@ def next_lines(catalogue: Catalogue, progress: Progress) -> list[str]:
     problem = left[0]
     title = f"{problem.id} {problem.title}"
     lines.append(tr(f"下一题：{title}", f"Next: {title}"))
-    command = "python practice/judge.py"
     path = workspace.file_of(problem)
     if path.exists():
         lines.append(tr("  你的文件：", "  your file: ") + workspace.shown(path))
     else:
-        lines.append(f"  {command} start {problem.id}    # {tr('先拿到文件', 'get the file')}")
-    lines.append(f"  {command} submit {problem.id}   # {tr('写完提交', 'when it is written')}")
-    more = f"{command} show {problem.id} · list · --help"
+        lines.append(f"  {COMMAND} start {problem.id}    # {tr('先拿到文件', 'get the file')}")
+    lines.append(f"  {COMMAND} submit {problem.id}   # {tr('写完提交', 'when it is written')}")
+    more = f"{COMMAND} show {problem.id} · list · --help"
     return [*lines, tr(f"题目与其他：{more}", f"The statement and more: {more}")]

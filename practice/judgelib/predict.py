@@ -48,7 +48,11 @@ def read_answers(text: str) -> dict[str, tuple[Any, int]]:
             raise _no_answer(node)
         if not isinstance(target, ast.Name):
             raise _no_answer(node)
-        found[target.id] = (_value(value), node.lineno)
+        try:
+            found[target.id] = (_value(value), node.lineno)
+        except RecursionError:
+            zh, en = "表达式嵌套太深", "an expression is nested too deeply"
+            raise Rejected("CE", zh, en, node.lineno) from None
     return found
 
 
@@ -59,7 +63,7 @@ def _no_answer(node: ast.AST) -> Rejected:
 
 def _value(node: ast.expr) -> Any:
     if isinstance(node, ast.Constant):
-        return node.value
+        return _bounded(node.value, node.lineno) if type(node.value) is int else node.value
     if isinstance(node, ast.List):
         return [_value(item) for item in node.elts]
     if isinstance(node, ast.Tuple):
@@ -87,9 +91,13 @@ def _arithmetic(node: ast.BinOp) -> int:
         result = OPERATORS[type(node.op)](left, right)
     except ZeroDivisionError:
         raise Rejected("CE", "除以零", "division by zero", node.lineno) from None
-    if abs(result) > LARGEST:
-        raise Rejected("CE", "数太大", "the number is too large", node.lineno)
-    return result
+    return _bounded(result, node.lineno)
+
+
+def _bounded(number: int, line: int) -> int:
+    if abs(number) > LARGEST:
+        raise Rejected("CE", "数太大", "the number is too large", line)
+    return number
 
 
 def judge_answers(problem: Problem, text: str, planned: Sequence[Planned]) -> Verdict:

@@ -52,6 +52,11 @@ def with_samples(statement: str, block: str) -> str:
     return BLOCK.sub(lambda found: found[1] + block + found[2], statement)
 
 
+def without_marks(statement: str) -> str:
+    """The statement as it is read: what the marks stand around stays."""
+    return re.sub(r"<!-- /?samples -->\n?", "", statement)
+
+
 def write_samples(problem: Problem) -> list[str]:
     """Bring both statements up to date; return the names of the files that changed."""
     changed = []

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from practice.judgelib.catalogue import Problem
 from practice.judgelib.core import Runs, judge
 from practice.judgelib.store import HINT_AFTER, Progress
-from practice.judgelib.text import Text
+from practice.judgelib.text import COMMAND, Text
 from practice.judgelib.verdict import Verdict
 from tools.store import StoreError
 
@@ -23,6 +23,13 @@ def fresh_seed() -> int:
     return secrets.randbits(48)
 
 
+def box_with(torch: bool, level: int | None = None, strict: bool = False) -> Box:
+    """A box with torch loaded ahead, or without it."""
+    from practice.judgelib.box import Box
+
+    return Box(level=level, strict=strict, torch=torch)
+
+
 @contextlib.contextmanager
 def box_for(
     problem: Problem, level: int | None = None, strict: bool = False
@@ -31,9 +38,7 @@ def box_for(
     if problem.kind == "predict":
         yield None
         return
-    from practice.judgelib.box import Box
-
-    with Box(level=level, strict=strict, torch=problem.torch) as box:
+    with box_with(problem.torch, level, strict) as box:
         yield box
 
 
@@ -51,23 +56,50 @@ def submit(
         try:
             id = progress.begin(problem.id, source, seed)
         except StoreError as error:
-            notes.append(Text(str(error), str(error)))
+            notes.append(Text(error.zh, error.en))
+    verdict, more = conclude(problem, source, box, progress, id, seed)
+    if progress and not more and id:
+        with contextlib.suppress(StoreError):
+            more += _offers(problem, verdict, progress)
+    return verdict, notes + more
+
+
+def conclude(
+    problem: Problem,
+    source: bytes,
+    box: Runs | None,
+    progress: Progress | None,
+    id: str,
+    seed: int,
+) -> tuple[Verdict, list[Text]]:
+    """Judge a submission that is recorded under `id` (empty: it is not), and record the verdict."""
     verdict = judge(problem, source, box=box, seed=seed)
     if progress and id:
         try:
             progress.finish(id, verdict)
-            notes += _offers(problem, verdict, progress)
         except StoreError as error:
-            notes.append(Text(str(error), str(error)))
-    return verdict, notes
+            return verdict, [Text(error.zh, error.en)]
+    return verdict, []
 
 
 def _offers(problem: Problem, verdict: Verdict, progress: Progress) -> list[Text]:
-    standing = progress.standing(problem.id)
-    if verdict.accepted:
-        command = f"python practice/judge.py solution {problem.id}"
+    offered = offer(problem, verdict, progress)
+    if offered == "solution":
+        command = f"{COMMAND} solution {problem.id}"
         return [Text(f"参考解答：{command}", f"the reference solution: {command}")]
-    if standing.failures >= HINT_AFTER and standing.hints < len(problem.hints):
-        command = f"python practice/judge.py hint {problem.id}"
+    if offered == "hint":
+        command = f"{COMMAND} hint {problem.id}"
         return [Text(f"需要提示吗？{command}", f"would a hint help? {command}")]
     return []
+
+
+def offer(
+    problem: Problem, verdict: Verdict, progress: Progress
+) -> Literal["solution", "hint", ""]:
+    """What a verdict opens or suggests to the reader; each front end words it in its own way."""
+    if verdict.accepted:
+        return "solution"
+    standing = progress.standing(problem.id)
+    if standing.failures >= HINT_AFTER and standing.hints < len(problem.hints):
+        return "hint"
+    return ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 WHOLE = 1500  # characters of a value that is shown whole
 BRIEF = 200
+MAX_KEYS, MAX_KEY = 20, 40  # of a dict whose types are shown
 _LINES = textwrap.TextWrapper(
     88, subsequent_indent=" ", break_long_words=False, break_on_hyphens=False
 )
@@ -20,14 +23,14 @@ def is_tensor(value: Any) -> bool:
 
 def whole(value: Any, limit: int = WHOLE) -> str:
     """The value in full, with tensors as nested lists of few digits, cut at `limit`."""
-    return "\n".join(_LINES.wrap(cut(repr(_plain(value)), limit)))
+    return "\n".join(_LINES.wrap(cut(_text(value, limit), limit)))
 
 
 def brief(value: Any) -> str:
     """One line: the value itself when it is short, else what it is made of."""
     if is_tensor(value) and value.numel() > 8:
         return shape(value)
-    text = repr(_plain(value))
+    text = _text(value, BRIEF)
     return text if len(text) <= BRIEF else shape(value)
 
 
@@ -39,7 +42,10 @@ def shape(value: Any) -> str:
         inner = f" of {shape(value[0])}" if value and type(value[0]) is type(value[-1]) else ""
         return f"{type(value).__name__}[{len(value)}]{inner}"
     if type(value) is dict:
-        return "{" + ", ".join(f"{key!r}: {shape(item)}" for key, item in value.items()) + "}"
+        first = itertools.islice(value.items(), MAX_KEYS)
+        parts = [f"{cut(repr(key), MAX_KEY)}: {shape(item)}" for key, item in first]
+        parts += ["…"] if len(value) > MAX_KEYS else []
+        return "{" + ", ".join(parts) + "}"
     return type(value).__name__
 
 
@@ -56,29 +62,53 @@ def size(value: Any) -> int:
     return 1 + (len(value) if type(value) in (str, bytes) else 0)
 
 
-class _Words(str):
-    """Text that is shown without quotes."""
+def _text(value: Any, limit: int) -> str:
+    """The value as text; of a huge one only its beginning, more than `limit` characters long."""
+    parts, length = [], 0
+    for part in _parts(value, limit + 1):
+        parts.append(part)
+        length += len(part)
+        if length > limit:
+            break
+    return "".join(parts)
 
-    def __repr__(self) -> str:
-        return str(self)
 
-
-def _plain(value: Any) -> Any:
+def _parts(value: Any, enough: int) -> Iterator[str]:
+    kind = type(value)
     if is_tensor(value):
-        kind = str(value.dtype).removeprefix("torch.")
-        return _Words(f"tensor({_numbers(value.tolist())}, {kind})")
-    if type(value) is list:
-        return [_plain(item) for item in value]
-    if type(value) is tuple:
-        return tuple(_plain(item) for item in value)
-    if type(value) is dict:
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+        yield "tensor("
+        yield from _numbers(value, enough)
+        yield f", {str(value.dtype).removeprefix('torch.')})"
+    elif kind in (list, tuple):
+        yield "[" if kind is list else "("
+        for index, item in enumerate(value):
+            if index:
+                yield ", "
+            yield from _parts(item, enough)
+        yield "]" if kind is list else ",)" if len(value) == 1 else ")"
+    elif kind is dict:
+        yield "{"
+        for index, (key, item) in enumerate(value.items()):
+            yield f"{', ' if index else ''}{key!r}: "
+            yield from _parts(item, enough)
+        yield "}"
+    else:
+        yield repr(value)
 
 
-def _numbers(value: Any) -> str:
-    if type(value) is list:
-        return "[" + ", ".join(map(_numbers, value)) + "]"
+def _numbers(tensor: Any, enough: int) -> Iterator[str]:
+    if tensor.dim() == 0:
+        yield _number(tensor.item())
+    elif tensor.dim() == 1:
+        yield f"[{', '.join(map(_number, tensor[:enough].tolist()))}]"
+    else:
+        for index in range(tensor.shape[0]):
+            yield ", " if index else "["
+            yield from _numbers(tensor[index], enough)
+        yield "]" if tensor.shape[0] else "[]"
+
+
+def _number(value: Any) -> str:
     return f"{value:.5g}" if type(value) is float and math.isfinite(value) else str(value)
 
 

@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Collection, Iterator
 
 from practice.judgelib.catalogue import Problem
+from practice.judgelib.detours import detours
 from practice.judgelib.text import Text
 from practice.judgelib.verdict import Code, Verdict
 from tools.steplib.source import Function, scopes, statements
 
 MAX_BYTES = 256 * 1024
+MAX_DOTS = 8
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -32,8 +34,8 @@ class Rejected(Exception):
 def decode(raw: bytes) -> str:
     """The text of a submission; Rejected when it is empty, huge, binary or not UTF-8."""
     if len(raw) > MAX_BYTES:
-        size, limit = f"{len(raw) / 1024:.0f} KiB", f"{MAX_BYTES // 1024} KiB"
-        raise Rejected("CE", f"文件太大：{size}，最多 {limit}", f"too large: {size} of {limit}")
+        limit = f"{MAX_BYTES // 1024} KiB"
+        raise Rejected("CE", f"文件太大：最多 {limit}", f"too large: more than {limit}")
     if not raw.strip():
         raise Rejected("CE", "文件是空的", "the file is empty")
     if b"\0" in raw:
@@ -78,6 +80,10 @@ def check(problem: Problem, text: str, reference: str = "", modules: Collection[
     else:
         _entry(problem, tree)
     _imports(tree, modules)
+    for what, line in detours(tree) if problem.banned else ():
+        zh, en = f"不允许使用 {what}：这道题禁用了一些名字，它能绕过去", f"{what} is not allowed"
+        en += ": it is a way around the names that this problem bans"
+        raise Rejected("BAN", zh, en, line)
 
 
 def _entry(problem: Problem, tree: ast.Module) -> None:
@@ -160,8 +166,9 @@ def _assigned(node: ast.stmt) -> set[str]:
 
 def _banned(problem: Problem, tree: ast.Module) -> None:
     own = {node.name for node in tree.body if isinstance(node, Node)}
-    for node in ast.walk(tree):
-        for name in _mentions(node):
+    last = {banned.rpartition(".")[2] for banned in problem.banned}
+    for node in ast.walk(tree) if last else ():
+        for name in _mentions(node, last):
             if isinstance(node, ast.Name) and name in own:
                 continue  # the reader's own function of that name
             for banned in problem.banned:
@@ -171,23 +178,30 @@ def _banned(problem: Problem, tree: ast.Module) -> None:
                     raise Rejected("BAN", zh, en, getattr(node, "lineno", 0))
 
 
-def _mentions(node: ast.AST) -> Iterator[str]:
-    """The dotted names that a node stands for; a text counts too, for `getattr`."""
+def _mentions(node: ast.AST, last: Collection[str]) -> Iterator[str]:
+    """The dotted names that a node stands for; a text counts too, for `getattr`.
+
+    Of attributes only those whose last part is among `last`.
+    """
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Attribute):
-        yield _dotted(node)
+        if node.attr in last:
+            yield _dotted(node)
     elif isinstance(node, ast.ImportFrom):
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.MatchClass):
+        yield from node.kwd_attrs
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100:
         yield node.value
 
 
 def _dotted(node: ast.expr) -> str:
+    """The last names of `a.b.c`: a chain of thousands is read once for each of its parts."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTS:
         parts.append(node.attr)
         node = node.value
     parts.append(node.id if isinstance(node, ast.Name) else "")

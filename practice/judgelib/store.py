@@ -6,10 +6,12 @@ loses nothing, and the next call says that it was interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +32,28 @@ class Standing:
     spoiled: bool = False
 
 
+class NoStore(Store):
+    """In the place of a store that cannot be opened: it knows nothing and keeps nothing."""
+
+    def __init__(self) -> None:
+        self.notice = ""
+
+    def put(self, table: str, row: Row) -> None:
+        """Keep nothing."""
+
+    def rows(self, query: str, *values: Any) -> list[Row]:
+        """Find nothing."""
+        return []
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """There is nobody to keep out."""
+        yield
+
+    def close(self) -> None:
+        """Nothing was open."""
+
+
 class Progress:
     """What the judge records and asks; a context manager around a `Store`."""
 
@@ -44,12 +68,36 @@ class Progress:
 
     def begin(self, problem: str, source: bytes, seed: int) -> str:
         """Record a submission as running and return its id."""
+        return self._new(problem, source, seed, {"state": "running", "pid": os.getpid()})
+
+    def enqueue(self, problem: str, source: bytes, seed: int, session: str, owner: str) -> str:
+        """Record a submission that waits in the queue of the server `owner`; return its id."""
+        row = {"state": "queued", "session": session, "owner": owner}
+        return self._new(problem, source, seed, row)
+
+    def _new(self, problem: str, source: bytes, seed: int, more: Row) -> str:
         id = uuid.uuid4().hex
-        row: Row = {"id": id, "problem": problem}
-        row |= {"source": source.decode("utf-8", "replace")}
-        row |= {"state": "running", "seed": seed, "pid": os.getpid(), "at": time.time()}
-        self.store.put("submissions", row)
+        row: Row = {"id": id, "problem": problem, "source": source.decode("utf-8", "replace")}
+        self.store.put("submissions", row | {"seed": seed, "at": time.time()} | more)
         return id
+
+    def adopt(self, owner: str, is_alive: Callable[[Any], bool]) -> list[Row]:
+        """Take over the queued submissions of servers that have died, oldest first.
+
+        Of two servers that ask at once, one gets each of them.
+        """
+        query = "SELECT DISTINCT owner FROM submissions WHERE state = 'queued' AND owner IS NOT ?"
+        owners = [row["owner"] for row in self.store.rows(query, owner)]
+        dead = [one for one in owners if not is_alive(one)]
+        if not dead:
+            return []
+        with self.store.exclusive():
+            marks = ", ".join("?" * len(dead))
+            query = f"SELECT * FROM submissions WHERE state = 'queued' AND owner IN ({marks})"
+            found = self.store.rows(f"{query} ORDER BY at, rowid", *dead)
+            for row in found:
+                self.store.put("submissions", {"id": row["id"], "owner": owner})
+        return found
 
     def finish(self, id: str, verdict: Verdict) -> None:
         """Record the verdict on a submission that `begin` recorded."""
@@ -65,10 +113,30 @@ class Progress:
             self.store.put("submissions", {"id": row["id"], "state": "interrupted"})
         return dead
 
-    def history(self, problem: str) -> list[Row]:
-        """The submissions for a problem, newest first."""
-        query = "SELECT * FROM submissions WHERE problem = ? ORDER BY at DESC, rowid DESC"
-        return self.store.rows(query, problem)
+    def submission(self, id: str) -> Row | None:
+        """One submission; None when there is none of this id."""
+        found = self.store.rows("SELECT * FROM submissions WHERE id = ?", id)
+        return found[0] if found else None
+
+    def history(self, problem: str, most: int = -1) -> list[Row]:
+        """The submissions for a problem, newest first; `most` of them, else all."""
+        query = "SELECT * FROM submissions WHERE problem = ? ORDER BY at DESC, rowid DESC LIMIT ?"
+        return self.store.rows(query, problem, most)
+
+    def drafts(self) -> set[str]:
+        """The problems that have a draft."""
+        query = "SELECT problem FROM drafts WHERE source IS NOT NULL"
+        return {row["problem"] for row in self.store.rows(query)}
+
+    def draft(self, problem: str) -> Row | None:
+        """What the reader has written in the browser and not submitted; None when nothing."""
+        query = "SELECT * FROM drafts WHERE problem = ? AND source IS NOT NULL"
+        found = self.store.rows(query, problem)
+        return found[0] if found else None
+
+    def keep_draft(self, problem: str, source: str | None) -> None:
+        """Put a draft in the place of the one before; None: back to the starter."""
+        self.store.put("drafts", {"problem": problem, "source": source, "at": time.time()})
 
     def standings(self) -> dict[str, Standing]:
         """Problem id -> how far the reader has come, for all that were touched."""

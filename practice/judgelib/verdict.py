@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
-from practice.judgelib.text import NOTHING, Text
+from practice.judgelib.text import NOTHING, Text, visible
 from tools.lang import tr
 
 Code = Literal["AC", "WA", "RE", "TLE", "MLE", "OLE", "CE", "BAN", "SV", "IE", "SK"]
@@ -57,6 +57,12 @@ class Verdict:
         """Whether every case came back and compared equal."""
         return self.code == "AC"
 
+    def legible(self) -> Verdict:
+        """The same verdict with nothing in its texts that a terminal would obey (`visible`)."""
+        texts = {one.name: getattr(self, one.name) for one in fields(self)}
+        changed = {name: visible(text) for name, text in texts.items() if type(text) is str}
+        return replace(self, message=Text(*map(visible, self.message)), **changed)  # type: ignore[arg-type]
+
     def as_json(self) -> dict[str, Any]:
         """The whole verdict as plain values, texts in both languages."""
         found = asdict(self)
@@ -78,7 +84,7 @@ def render(verdict: Verdict, name: str) -> str:
             f"  {verdict.cases} cases, {seconds}, {peak}",
         )
     if verdict.group:
-        lines.append(_item(tr("分组", "group"), f"{verdict.group}  {verdict.label}"))
+        lines.append(_item(tr("分组", "group"), f"{verdict.group}  {verdict.label}".rstrip()))
     rows = [
         (tr("原因", "reason"), str(verdict.message)),
         (tr("输入", "input"), verdict.case),

@@ -39,7 +39,7 @@ def watch(problem: Problem, level: int | None, strict: bool, turns: int | None =
             if stamp is None:
                 print(tr(f"{shown} 不见了", f"{shown} is gone") + " …", flush=True)
                 continue
-            if _turn(problem, box):
+            if _turn(problem, path, box):
                 return 0
             turns = None if turns is None else turns - 1
     return 1
@@ -54,12 +54,14 @@ def _stamp(path: Path) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _turn(problem: Problem, box: Runs | None) -> bool:
+def _turn(problem: Problem, path: Path, box: Runs | None) -> bool:
     started = time.perf_counter()
     try:
         source = workspace.read(problem)
-    except JudgeError:
-        return False  # it went between the look and the read: the next look says so
+    except JudgeError as error:
+        if path.exists():  # else it went between the look and the read: the next look says so
+            print(error, flush=True)
+        return False
     if not source.strip():
         return False  # some editors empty a file before they write it
     verdict = judge(problem, source, box=box, seed=sessions.fresh_seed())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 from practice.judgelib import engine
 from practice.judgelib.catalogue import Problem
 from practice.judgelib.static import MAX_BYTES
-from practice.judgelib.text import JudgeError
+from practice.judgelib.text import COMMAND, JudgeError, visible
 
 
 def file_of(problem: Problem) -> Path:
@@ -35,7 +36,7 @@ def start(problem: Problem, *, again: bool = False) -> Path:
     with _one_line(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            path.rename(path.with_suffix(f".{time.strftime('%Y%m%d-%H%M%S')}.py"))
+            _keep(path)
         _write(path, text)
     return path
 
@@ -45,8 +46,12 @@ def read(problem: Problem, path: Path | None = None) -> bytes:
     place = file_of(problem) if path is None else path
     if path is None and not place.exists():
         raise JudgeError(
-            f"没有 {shown(place)}：先运行 python practice/judge.py start {problem.id}",
-            f"there is no {shown(place)}: run python practice/judge.py start {problem.id} first",
+            f"没有 {shown(place)}：先运行 {COMMAND} start {problem.id}",
+            f"there is no {shown(place)}: run {COMMAND} start {problem.id} first",
+        )
+    if place.is_fifo() and place.resolve().is_fifo():  # not the shell's own, as in <(…)
+        raise JudgeError(
+            f"{shown(place)} 是命名管道，不是文件", f"{shown(place)} is a named pipe, not a file"
         )
     with _one_line(place), place.open("rb") as file:
         # A byte more than is allowed shows that the file is too large, however large it is.
@@ -55,9 +60,9 @@ def read(problem: Problem, path: Path | None = None) -> bytes:
 
 def shown(path: Path) -> str:
     """The path as short as it can be typed from here."""
-    with contextlib.suppress(ValueError):
-        return str(path.resolve().relative_to(Path.cwd()))
-    return str(path)
+    with contextlib.suppress(ValueError, OSError):  # also where this folder has been deleted
+        path = path.resolve().relative_to(Path.cwd())
+    return visible(str(path))
 
 
 @contextlib.contextmanager
@@ -67,6 +72,18 @@ def _one_line(path: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         raise JudgeError(f"{shown(path)}：{why}", f"{shown(path)}: {why}") from None
+
+
+def _keep(path: Path) -> None:
+    """Put the reader's file under a name of its own: twice in one second keeps two files."""
+    work, stamp = path.read_bytes(), time.strftime("%Y%m%d-%H%M%S")
+    for number in itertools.count(1):
+        with (
+            contextlib.suppress(FileExistsError),
+            path.with_suffix(f".{stamp}-{number}.py").open("xb") as kept,
+        ):
+            kept.write(work)
+            return
 
 
 def _write(path: Path, text: str) -> None:

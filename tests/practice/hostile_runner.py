@@ -23,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from hostile_forging import FORGING, RESOURCES
+from hostile_inside import INSIDE
 from hostile_processes import PROCESSES
 from hostile_reading import READING
 from process_tree import descendants
@@ -31,7 +32,7 @@ from practice.judgelib.box import Box, JobResult, Limits
 from practice.judgelib.compare import compare
 from practice.judgelib.sandbox import paths
 
-SUBMISSIONS = READING | PROCESSES | FORGING | RESOURCES
+SUBMISSIONS = READING | PROCESSES | FORGING | INSIDE | RESOURCES
 LIMITS = Limits(wall_s=3.0, cpu_s=2, memory_mb=192, output_bytes=100_000, case_s=0.6)
 HONEST = "def f(x):\n    return x * 7 + 3\n"
 CASES = 3

@@ -292,6 +292,36 @@ def test_nothing_outlives_a_judge_that_is_killed(level: int) -> None:
     assert still_there(box) == set()
 
 
+HALF_MADE = """
+import ctypes, os, subprocess, sys, time
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/tests/practice"]
+from process_tree import descendants
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # what is left below becomes a child of this process
+judge = "import os, sys; sys.path.insert(0, sys.argv[1]);"
+judge += "from practice.judgelib.sandbox import process;"
+judge += "process._first_process = lambda info: os.kill(os.getpid(), 9);"
+judge += "process.BoxProcess(3, False)"
+for _ in range(3):
+    subprocess.run([sys.executable, "-c", judge, sys.argv[1]])
+deadline = time.monotonic() + 5
+alive = lambda: [p for p in descendants(os.getpid()) if open(f"/proc/{p}/cmdline").read()]
+while alive() and time.monotonic() < deadline:
+    time.sleep(0.05)
+print(len(alive()))
+for pid in alive():
+    os.kill(pid, 9)
+"""
+
+
+def test_a_judge_killed_while_its_box_is_made_leaves_none_half_made() -> None:
+    need(3)
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", HALF_MADE, root], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "0\n", done.stderr
+
+
 def test_closing_twice_is_fine() -> None:
     box = Box(0, torch=False)
     box.close()

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from fakes import FILES, TOML, write_problem
 
+from practice.judgelib import doctor
 from practice.judgelib.commands import main
+from practice.judgelib.sandbox import paths
 from practice.judgelib.static import MAX_BYTES
 from practice.judgelib.store import Progress
 
@@ -110,7 +112,7 @@ def test_json_is_one_document(judge: Judge, tmp_path: Path) -> None:
 def test_a_failure_can_be_repeated_by_its_seed(judge: Judge, tmp_path: Path) -> None:
     write(tmp_path, GOOD.replace("start += n", "start += abs(n)"))
     _, out, _ = judge("submit", "ch01-total")
-    assert "to repeat: python practice/judge.py run ch01-total --seed " in out
+    assert "to repeat: python3 practice/judge.py run ch01-total --seed " in out
     seed = out.split("--seed ")[1].split()[0]
     assert "group: edge  negative" in judge("run", "ch01-total", "--seed", seed)[1]
 
@@ -142,8 +144,8 @@ def test_a_bad_file_is_a_ce_with_a_clear_line(
 def test_bad_input_is_one_line_and_status_2(judge: Judge, tmp_path: Path) -> None:
     for arguments, words in (
         (("submit", "ch01-totl"), "there is no problem 'ch01-totl'; the nearest is ch01-total"),
-        (("submit", "ch01-total"), "run python practice/judge.py start ch01-total first"),
-        (("watch", "ch01-total"), "run python practice/judge.py start ch01-total first"),
+        (("submit", "ch01-total"), "run python3 practice/judge.py start ch01-total first"),
+        (("watch", "ch01-total"), "run python3 practice/judge.py start ch01-total first"),
         (("submit", "ch01-total", "nowhere.py"), "nowhere.py: No such file or directory"),
         (("run", "ch01-total", "."), "Is a directory"),
     ):
@@ -285,6 +287,19 @@ def test_watch_answers_a_save_at_once_and_records_the_ac(judge: Judge, tmp_path:
 def test_doctor_proves_the_level(judge: Judge) -> None:
     status, out, _ = judge("doctor")
     assert status == 0 and "attacks on level" in out and "NOT blocked" not in out
+
+
+def test_doctor_says_when_root_s_box_keeps_its_uid(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for readable, words in ((False, "code keeps uid 0, without any capability"), (True, "")):
+        monkeypatch.setattr(paths, "reachable_by_all", lambda read, answer=readable: answer)
+        doctor._say_if_still_root(2)
+        said = capsys.readouterr().out
+        assert words in said and bool(said) == (not readable)
+        doctor._say_if_still_root(3)
+        assert capsys.readouterr().out == ""
 
 
 def test_audit_prints_its_table_and_what_is_wrong(judge: Judge, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from practice.judgelib import engine
+from practice.judgelib import engine, sessions
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import load_problem
 from practice.judgelib.core import judge
@@ -69,6 +69,40 @@ def test_the_step_s_own_tests_can_take_an_ac_away(box: Box) -> None:
     assert verdict.code == "WA" and "test_repr_shows_who" in verdict.message.en
 
 
+@pytest.mark.parametrize("name", sorted(path.name for path in PROBLEMS.iterdir()))
+def test_a_reader_s_box_is_enough_for_the_solution(name: str) -> None:
+    """The audit's box once had torch loaded where a reader's had not."""
+    problem = load_problem(PROBLEMS / name)
+    with sessions.box_for(problem) as own:
+        verdict = judge(problem, engine.solution(problem), box=own, seed=5)
+    assert verdict.accepted, verdict
+
+
+PLAUSIBLE = [
+    ("ch02-attention", "one_maximum_for_all"),
+    ("ch02-attention", "maximum_of_hidden_keys"),
+    ("ch02-attention", "mask_of_minus_100"),
+    ("ch02-rope", "turns_the_caller_s_q"),
+    ("ch03-qk-rows", "by_way_of_float16"),
+    ("ch04-top-p", "sorts_in_python"),
+    ("ch04-top-p", "multiplies_the_caller_s_top_p"),
+    ("ch05-attend-bottom-right", "one_maximum_for_all"),
+    ("ch05-attend-bottom-right", "mask_of_minus_100"),
+    ("ch06-page-allocator", "freed_twice_unnoticed"),
+    ("ch07-ragged-batch", "a_hit_makes_a_decode"),
+    ("ch08-prefix-set", "calls_itself"),
+]
+
+
+@pytest.mark.parametrize(("problem", "mutant"), PLAUSIBLE)
+def test_a_wrong_solution_that_looks_right_is_rejected(box: Box, problem: str, mutant: str) -> None:
+    one = load_problem(PROBLEMS / problem)
+    text = engine.variant(one, one.files("mutants")[f"{mutant}.py"])
+    for seed in range(3):
+        verdict = judge(one, text, box=box, seed=seed)
+        assert verdict.code in ("WA", "RE"), f"seed {seed}: {verdict.code}"
+
+
 def test_an_engine_problem_runs_in_the_tree_of_its_step(box: Box) -> None:
     problem = load_problem(PROBLEMS / "ch01-req-lengths")
     text = engine.reference(problem) + "\nimport minisgl\nprint(minisgl.__file__)\n"
@@ -100,6 +134,9 @@ def test_a_prediction_names_what_is_wrong_and_never_what_is_right() -> None:
         "a = 1 // 0\n",
         "a = 999999 * 9999999\n",
         "a = 'x' * 99999999\n",
+        "a = 0x" + "f" * 200_000 + "\n",
+        "a = " + "2*" * 1_500 + "1\n",
+        "a = (x := 3)\n",
         "a, b = 1, 2\n",
         "def a(): pass\n",
     ],

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -190,3 +191,52 @@ def test_a_locked_store_is_waited_for() -> None:
         other.close()
         assert child.wait(60) == 0
         assert len(store.rows("SELECT * FROM hints")) == 2
+
+
+def test_a_store_of_an_earlier_version_gets_the_new_columns_and_keeps_its_rows() -> None:
+    path = store_path()
+    path.parent.mkdir(parents=True)
+    old = sqlite3.connect(path)
+    columns = "id, problem, source, state, code, verdict, seed, pid, at, PRIMARY KEY (id)"
+    old.execute(f"CREATE TABLE submissions ({columns})")
+    row = ("1", "ch01-x", "my work", "done", "AC", "{}", 7, 1, 5.0)
+    old.execute("INSERT INTO submissions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    old.commit()
+    old.close()
+    for _ in range(2):
+        with Progress() as progress:
+            assert progress.store.notice == "" and progress.standing("ch01-x").accepted
+            (found,) = progress.history("ch01-x")
+            assert found["source"] == "my work" and found["owner"] is found["session"] is None
+    with Progress() as progress:
+        id = progress.enqueue("ch01-x", b"new", 9, "session", "server")
+        assert progress.submission(id)["owner"] == "server"  # type: ignore[index]
+
+
+def test_threads_share_a_store() -> None:
+    with Progress() as progress:
+
+        def work(name: int) -> None:
+            for number in range(20):
+                progress.finish(progress.begin(f"{name}-{number}", b"x", 1), Verdict("AC"))
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sum(one.accepted for one in progress.standings().values()) == 160
+
+
+def test_damage_is_healed_also_by_who_holds_the_store_for_itself() -> None:
+    fill()
+    with Progress() as progress:
+        path = store_path()
+        progress.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        progress.store._db.execute("PRAGMA cache_size = 0")
+        size = path.stat().st_size
+        with path.open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xa5" * (size - 4096))
+        with progress.store.exclusive():
+            assert len(progress.standings()) == 200

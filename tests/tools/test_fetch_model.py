@@ -38,7 +38,7 @@ GGUF_NAME = fetch_model.GGUF_NAME
 def gguf() -> Path:
     path = model_home() / GGUF_NAME
     if not path.exists():
-        pytest.fail(f"{path} is missing: run `python tools/fetch_model.py`")
+        pytest.fail(f"{path} is missing: run `python3 tools/fetch_model.py`")
     return path
 
 

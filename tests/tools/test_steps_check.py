@@ -266,12 +266,12 @@ def test_main_that_fails(book: MiniBook) -> None:
 
 def test_output_that_is_not_recorded(book: MiniBook) -> None:
     book.remove("steps/ch02_stack/expected.en.txt")
-    assert "python tools/steps.py record 2" in problems(book, 2)[0]
+    assert "python3 tools/steps.py record 2" in problems(book, 2)[0]
 
 
 def test_readme_that_is_not_current(book: MiniBook) -> None:
     book.append("steps/ch01_box/README.md", "more\n")
-    assert "README.md is not current: python tools/steps.py record 1" in problems(book, 1)
+    assert "README.md is not current: python3 tools/steps.py record 1" in problems(book, 1)
 
 
 def test_change_that_breaks_an_earlier_test(book: MiniBook) -> None:

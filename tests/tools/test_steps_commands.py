@@ -173,7 +173,7 @@ def test_bad_manifest(
     ("arguments", "message"),
     [
         (["tree", "7"], "there is no step 7: the steps are 0 to 3"),
-        (["verify", "2"], "is no workspace: run python tools/steps.py start 2 first"),
+        (["verify", "2"], "is no workspace: run python3 tools/steps.py start 2 first"),
         (["build", "1", "-o", "tools"], "tools is not an empty folder"),
         (["start", "1", "-o", "pyproject.toml"], "pyproject.toml is not an empty folder"),
         (["start", "2", "--from", "tools"], "tools has no folder minisgl/ to go on from"),
@@ -294,7 +294,7 @@ def test_missing_model_is_one_line(book: MiniBook, tmp_path: Path) -> None:
     for name in ("nothing", "config.json"):  # a folder without weights is no model either
         (tmp_path / name).write_text("{}")
         ended = python(book, "examples/ch01_box.py", MINISGL_MODEL=str(tmp_path))
-        assert ended.stderr == f"no model in {tmp_path}: run python tools/fetch_model.py first\n"
+        assert ended.stderr == f"no model in {tmp_path}: run python3 tools/fetch_model.py first\n"
     (tmp_path / "model.safetensors").write_text("")
     assert python(book, "examples/ch01_box.py", MINISGL_MODEL=str(tmp_path)).returncode == 0
 

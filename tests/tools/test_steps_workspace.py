@@ -35,7 +35,7 @@ def test_start_gives_the_step_before_and_the_stubs(
     assert stack.endswith('    raise NotImplementedError("chapter 2: stack_of")\n')
     shown = capsys.readouterr().out
     assert "functions to write: 2" in shown and "minisgl/box.py:17  Box.take" in shown
-    assert "python tools/steps.py verify 2" in shown
+    assert "python3 tools/steps.py verify 2" in shown
 
 
 def test_chapter_without_package_code_has_its_main_to_write(book: MiniBook) -> None:
@@ -72,7 +72,7 @@ def test_verify_passes_and_notes_it(
     shown = capsys.readouterr().out
     assert "✓ tests/test_ch02_stack.py::test_takes_the_last" in shown  # copied afresh
     assert "✓ tests/test_ch01_box.py::test_holds_what_is_put" in shown  # earlier tests count
-    assert f"next: python tools/steps.py start 3 --from {mine}" in shown
+    assert f"next: python3 tools/steps.py start 3 --from {mine}" in shown
     with Store() as store:  # the judge's progress
         assert [row["step"] for row in store.rows("SELECT * FROM steps")] == [2]
 
@@ -196,7 +196,7 @@ def test_propagate_shows_conflicts(book: MiniBook, capsys: pytest.CaptureFixture
     assert steps(book, "propagate", "1", "minisgl/box.py") == 1
     shown = capsys.readouterr().out
     assert "ch02: minisgl/box.py: conflicts" in shown and "<<<<<<< ch02" in shown
-    assert "then: python tools/steps.py propagate 2 minisgl/box.py" in shown
+    assert "then: python3 tools/steps.py propagate 2 minisgl/box.py" in shown
     assert "<<<<<<< ch02" in book.read("minisgl/box.py")
 
 

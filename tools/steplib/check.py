@@ -66,7 +66,7 @@ class Checker:
         return found
 
     def _record(self, found: Finding) -> str:
-        return f"python tools/steps.py record {found.step.number}"
+        return f"python3 tools/steps.py record {found.step.number}"
 
     def _check_budget(self, found: Finding) -> None:
         found.lines = budget(self._book, found.step.number)

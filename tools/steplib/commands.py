@@ -208,7 +208,7 @@ def _propagate(book: Book, options: argparse.Namespace) -> int:
         if conflicts:
             print(conflicts)
             print(
-                f"resolve them in {place}, then: python tools/steps.py propagate "
+                f"resolve them in {place}, then: python3 tools/steps.py propagate "
                 f"{version.step.number} {version.path}"
             )
             return 1

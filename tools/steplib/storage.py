@@ -34,8 +34,8 @@ def _unwritten(book: Book) -> Iterator[str]:
             older = versions(book, path)
             if older and not older[-1].location.exists():
                 yield (
-                    f"{path} was removed by a later chapter: keep the old version with `python "
-                    f"tools/steps.py keep`, which is `{_command('mv', book, older[-1])}`"
+                    f"{path} was removed by a later chapter: keep the old version with "
+                    f"`python3 tools/steps.py keep`, which is `{_command('mv', book, older[-1])}`"
                 )
             else:
                 yield f"{path} is in no step's tree at the end: no step.toml writes it"
@@ -91,7 +91,7 @@ def _version_problems(book: Book, path: str) -> Iterator[str]:
         except StepError:
             where = version.location.relative_to(book.root).as_posix()
             later = version.location != book.root / path
-            how = f": `python tools/steps.py keep` or `{_command('git', book, version)}`"
+            how = f": `python3 tools/steps.py keep` or `{_command('git', book, version)}`"
             yield f"{version.step.label}: {where} is missing{how if later else ''}"
             continue
         if content == before:

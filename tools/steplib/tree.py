@@ -23,7 +23,7 @@ class Version:
         except OSError:
             raise StepError(
                 f"{self.step.label}: its version of {self.path} should lie at {self.location}; "
-                "`python tools/steps.py check` says how to put it there"
+                "`python3 tools/steps.py check` says how to put it there"
             ) from None
 
 

@@ -42,7 +42,7 @@ def print_start(step: Step, folder: Path, stubs: list[Stub]) -> None:
     print(tr(f"要写的函数：{len(stubs)} 个", f"functions to write: {len(stubs)}"))
     for stub in stubs:
         print(f"  {stub.path}:{stub.line}  {stub.name}")
-    again = f"python tools/steps.py verify {step.number}{_folder_option(step, folder)}"
+    again = f"python3 tools/steps.py verify {step.number}{_folder_option(step, folder)}"
     print(tr(f"写完后运行：{again}", f"then run: {again}"))
 
 
@@ -65,7 +65,7 @@ def print_verdict(book: Book, step: Step, folder: Path, verdict: Verdict) -> Non
     print(tr(f"第 {step.number} 章通过。", f"Chapter {step.number} passes."))
     after = [other for other in book if other.number > step.number]
     if after:
-        command = f"python tools/steps.py start {after[0].number} --from {_quoted(folder)}"
+        command = f"python3 tools/steps.py start {after[0].number} --from {_quoted(folder)}"
         print(tr(f"下一步：{command}", f"next: {command}"))
 
 

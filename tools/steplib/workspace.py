@@ -163,8 +163,8 @@ def verify(book: Book, number: int, folder: Path) -> Verdict:
     if not (folder / step.main).is_file() and not (folder / "minisgl").is_dir():
         raise StepError(
             tr(
-                f"{folder} 不是工作区：先运行 python tools/steps.py start {number}",
-                f"{folder} is no workspace: run python tools/steps.py start {number} first",
+                f"{folder} 不是工作区：先运行 python3 tools/steps.py start {number}",
+                f"{folder} is no workspace: run python3 tools/steps.py start {number} first",
             )
         )
     fresh = assemble(book, number, package={})

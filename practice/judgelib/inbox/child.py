@@ -106,7 +106,23 @@ def _entry(job: dict[str, Any]) -> Callable[[Any], Any]:
         return __import__("driver").run
     module, name = job["entry"]
     function = getattr(__import__(module), name)
-    return lambda case: function(*case["args"], **case["kwargs"])
+    return lambda case: _call(function, case)
+
+
+class InputChanged(Exception):
+    """A function changed what it was given, which belongs to its caller."""
+
+
+def _call(function: Callable[..., Any], case: dict[str, Any]) -> Any:
+    before = frames.encode(case, frames.INPUT)
+    answer = function(*case["args"], **case["kwargs"])
+    try:
+        same = frames.encode(case, frames.INPUT) == before
+    except frames.FrameError:
+        same = False
+    if not same:
+        raise InputChanged("the inputs are the caller's and must stay as they are")
+    return answer
 
 
 def _answer(answer: dict[str, Any], limits: frames.FrameLimits) -> None:

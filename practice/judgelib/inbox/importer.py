@@ -2,6 +2,7 @@
 
 import importlib.abc
 import importlib.machinery
+import io
 import linecache
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ class MemoryFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         """Look here before anywhere else, and let tracebacks quote the lines."""
         sys.meta_path.insert(0, self)
         for path, text in self._files.items():
-            linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+            lines = io.StringIO(text).readlines()  # as Python counts them: a form feed ends none
+            linecache.cache[path] = (len(text), None, lines, path)
 
     def find_spec(
         self,

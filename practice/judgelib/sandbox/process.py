@@ -45,7 +45,7 @@ class BoxProcess:
         info, info_end = os.pipe()
         with theirs:
             try:
-                self._process = self._start(theirs.fileno(), info_end, torch)
+                self._process = self._start(theirs.fileno(), info, info_end, torch)
             finally:
                 os.close(info_end)
         try:
@@ -54,7 +54,7 @@ class BoxProcess:
         finally:
             os.close(info)
 
-    def _start(self, end: int, info: int, torch: bool) -> "subprocess.Popen[bytes]":
+    def _start(self, end: int, info: int, info_end: int, torch: bool) -> "subprocess.Popen[bytes]":
         inside = self.level == 3
         root = bubblewrap.INSIDE_ROOT if inside else str(paths.ROOT)
         everything = paths.readable() + paths.DEVICES_READ
@@ -65,29 +65,26 @@ class BoxProcess:
             "sites": paths.sites(),
             "torch": torch,
             "level": self.level,
-            "uid": self._user(everything),
+            "uid": user_of(self.level, everything),
             "read": read,
             "list": listed,
             "write": paths.DEVICES_WRITE,
         }
         python = [paths.interpreter(), "-I", "-S", f"{root}/practice/judgelib/inbox/start.py"]
-        outside = bubblewrap.command(info) if inside else []
+        outside = bubblewrap.command(info_end) if inside else []
         return subprocess.Popen(
             [*outside, *python, json.dumps(settings)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self._messages,
-            pass_fds=[end, info],
+            # `info`, the end that this process reads: while bubblewrap has it too, it can write
+            # there although the judge has been killed. Else it would die of that, and leave the
+            # first process of a box half made, which nobody ends.
+            pass_fds=[end, info, info_end],
             env=ENVIRONMENT,
             cwd="/",
             start_new_session=True,
         )
-
-    def _user(self, read: list[str]) -> int | None:
-        """Root's box runs as nobody, wherever nobody can read the interpreter."""
-        if os.geteuid() != 0 or self.level == 0:
-            return None
-        return bubblewrap.NOBODY if self.level == 3 or paths.reachable_by_all(read) else None
 
     def ready(self) -> None:
         """Wait until the nursery is there; raises SandboxError where it does not come."""
@@ -143,6 +140,16 @@ class BoxProcess:
         self._messages.seek(0)
         said = self._messages.read(8192).decode("utf-8", "replace").strip().splitlines()
         return f"{what} (level {self.level}): {said[-1] if said else 'no message'}"
+
+
+def user_of(level: int, read: list[str]) -> int | None:
+    """The user that a box turns into; None: it stays who the judge is.
+
+    Root's box runs as nobody, wherever nobody can read the interpreter and the libraries.
+    """
+    if os.geteuid() != 0 or level == 0:
+        return None
+    return bubblewrap.NOBODY if level == 3 or paths.reachable_by_all(read) else None
 
 
 def ask_for_sender(sock: socket.socket) -> None:

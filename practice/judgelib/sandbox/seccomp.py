@@ -24,7 +24,7 @@ ALLOWED = {
         "read write readv writev pread64 pwrite64 close close_range fstat stat lstat "
         "newfstatat statx lseek access faccessat faccessat2 open openat readlink readlinkat "
         "getcwd getdents64 dup dup2 dup3 pipe pipe2 fadvise64 umask poll ppoll select "
-        "pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait recvfrom shutdown "
+        "pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait shutdown "
         "getsockname getpeername"
     ),
     "memory": "mmap mprotect munmap mremap madvise msync brk",
@@ -82,6 +82,7 @@ class Zero(NamedTuple):
 
 Condition = OneOf | Zero
 SOL_SOCKET, AF_UNIX = 1, 1
+MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_NOSIGNAL = 0x2, 0x40, 0x100, 0x4000
 
 
 def conditional(pid: int) -> list[tuple[str, list[Condition], int]]:
@@ -101,7 +102,9 @@ def conditional(pid: int) -> list[tuple[str, list[Condition], int]]:
         ("tkill", [OneOf(0, [pid])], bpf.KILL),
         # An event loop wakes itself through a pair of sockets; neither end leaves the process.
         ("socketpair", [OneOf(0, [AF_UNIX])], bpf.KILL),
-        ("sendto", [Zero(4)], bpf.KILL),
+        # Not out of band: what MSG_OOB does to such a pair has been a way into the kernel.
+        ("sendto", [Zero(4), OneOf(3, [0, MSG_DONTWAIT, MSG_NOSIGNAL])], bpf.KILL),
+        ("recvfrom", [OneOf(3, [0, MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL])], bpf.KILL),
         ("getsockopt", [OneOf(1, [SOL_SOCKET]), OneOf(2, [3, 4, 38, 39])], eperm),
     ]
 

@@ -33,6 +33,18 @@ def overflow(rng: random.Random) -> Case:
     return Case("得分大到 exp 溢出", "scores so large that exp overflows", args=(q, k, v))
 
 
+def far_apart(rng: random.Random) -> Case:
+    """Scores around -120 for the first tokens' keys and 120 for those after them.
+
+    One maximum for several rows leaves a row of zeros behind, and so does the maximum of keys that
+    a row does not see; a mask of -100 weighs more than the visible keys.
+    """
+    q = randn(rng, 1, 1, 16)
+    q = q / q.norm() * 22 + randn(rng, 6, 2, 16, scale=0.05)
+    k = torch.cat([-q[:3].flip(0), q[3:]])
+    return Case("得分相差很大", "scores that are far apart", args=(q, k, randn(rng, 6, 2, 16)))
+
+
 def cases(rng: random.Random) -> dict[str, list[Case]]:
     return {
         "sample": [sample()],
@@ -52,6 +64,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             one(rng, "head_dim 是 1", "a head_dim of 1", 7, 2, 2, 1),
             one(rng, "头数等于 token 数", "as many heads as tokens", 4, 4, 2, 4),
             overflow(rng),
+            far_apart(rng),
         ],
         "random": [
             one(

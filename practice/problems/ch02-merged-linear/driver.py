@@ -8,7 +8,10 @@ from minisgl.layers.linear import MergedLinear
 class Run:
     def new(self, in_features, members, bias, dtype):
         self.layer = MergedLinear(in_features, members, bias)
-        parts = {name: list(shape) for name, shape in self.layer.parts().items()}
+        parts = {
+            name: list(shape) if type(shape) is torch.Size else f"no torch.Size: {shape!r}"
+            for name, shape in self.layer.parts().items()
+        }
         # What materialize does, with zeros; its empty_like from meta takes 0.2 s the first time.
         for name, weight in self.layer.weights().items():
             setattr(self.layer, name, torch.zeros(weight.shape, dtype=getattr(torch, dtype)))

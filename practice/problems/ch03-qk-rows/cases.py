@@ -17,7 +17,11 @@ def one(
     dtype: torch.dtype = torch.float32,
     plain: bool = False,
 ) -> Case:
-    weight = randn(rng, heads * dim, *columns).to(dtype)
+    weight = randn(rng, heads * dim, *columns)
+    if dtype == torch.bfloat16:  # also numbers beyond float16, at both ends
+        weight[::2] *= 2.0**40
+        weight[1::3] *= 2.0**-80
+    weight = weight.to(dtype)
     return Case(zh, en, args=(weight, heads), plain=plain)
 
 

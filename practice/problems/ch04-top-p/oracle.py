@@ -23,6 +23,7 @@ def expected(case: Case) -> list[dict[str, Any]]:
         result: dict[str, Any] = {
             "threshold": torch.tensor(found, dtype=torch.float32)[:, None],
             "kept": stay if listed else [len(row) for row in stay],
+            "inputs_kept": True,
         }
         if name == "watched":
             result["sorts_the_vocabulary"] = False

@@ -50,6 +50,18 @@ def overflow(rng: random.Random) -> Op:
     return ["attend", q, k, randn(rng, 7, 2, 16, scale=3.0)]
 
 
+def far_apart(rng: random.Random) -> Op:
+    """Scores around -120 for old keys and 120 for new ones, which the first tokens do not see.
+
+    One maximum for several rows leaves a row of zeros behind; a mask of -100 weighs more than the
+    visible keys.
+    """
+    q = randn(rng, 1, 1, 16)
+    q = q / q.norm() * 22 + randn(rng, 4, 2, 16, scale=0.05)
+    k = torch.cat([-q, -q[:2].flip(0), q[2:]])
+    return ["attend", q, k, randn(rng, 8, 2, 16)]
+
+
 def drawn(rng: random.Random, most: int) -> Op:
     kv = rng.randint(1, 3)
     new, past = rng.randint(2, most), rng.randint(1, most)
@@ -86,6 +98,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             one("head_dim 是 1", "a head_dim of 1", attend(rng, 3, 5, 2, 2, 1)),
             one("头数等于 token 数", "as many heads as tokens", attend(rng, 4, 2, 4, 2, 4)),
             one("得分大到 exp 溢出", "scores so large that exp overflows", overflow(rng)),
+            one("得分相差很大", "scores that are far apart", far_apart(rng)),
             one(
                 "一个序列的几轮：两块提示词，三次 decode",
                 "rounds of one sequence: two chunks, three decodes",

@@ -35,11 +35,11 @@ def drawn(rng: random.Random, rounds: int, longest: int) -> list[Op]:
 
 def long_text(rng: random.Random) -> list[Op]:
     """More pages than Python lets functions call themselves; a second text leaves it late."""
-    text, size = tokens(rng, 3600), 3
-    at = rng.randint(3000, 3500)
-    other = text[:at] + tokens(rng, 12)
+    text = tokens(rng, 1100)
+    at = rng.randint(1000, 1090)
+    other = text[:at] + tokens(rng, 4)
     return [
-        ["new", size],
+        ["new", 1],
         ["insert", text],
         ["insert", other],
         ["match", text[: at + 5]],
@@ -238,7 +238,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             for _ in range(6)
         ],
         "large": [
-            Case("一千二百页的文本", "a text of 1200 pages", ops=long_text(rng)),
-            Case("很多操作", "many operations", ops=drawn(rng, 300, 16)),
+            Case("一千一百页的文本", "a text of 1100 pages", ops=long_text(rng)),
+            Case("很多操作", "many operations", ops=drawn(rng, 200, 16)),
         ],
     }

@@ -1,0 +1,92 @@
+"""`serve`: bind, say where, and end at once when told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from practice.judgelib.sandbox import levels
+from practice.judgelib.text import JudgeError
+from practice.web.api import NO_SANDBOX
+from practice.web.app import Settings, create_app
+from practice.web.desk import Desk
+from practice.web.security import is_loopback
+from tools.lang import tr
+
+# One reader needs no more, and each holds two boxes, one with torch in it.
+MOST_WORKERS = 2
+GRACE_SECONDS = 1
+
+
+def serve(root: Path, host: str, port: int, level: int | None) -> int:
+    """Serve the page until Ctrl-C; JudgeError, one line, for a place that cannot be had."""
+    listener = _bind(host, port)
+    level = levels.best() if level is None else level
+    app = create_app(Settings(root, level, _workers()))
+    desk: Desk = app.state.desk
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    print(f"http://{shown}:{listener.getsockname()[1]}/", flush=True)
+    print(tr("Ctrl-C 结束", "Ctrl-C ends it"), flush=True)
+    if level == 0:
+        print(NO_SANDBOX, file=sys.stderr)
+    with contextlib.suppress(KeyboardInterrupt):
+        _Server(config, desk).run([listener])
+    if not desk.join():
+        # A worker is in the middle of a job, perhaps deep in torch: nothing may be torn down
+        # under it. Its box ends with this process; the submission is judged by the next server.
+        sys.stdout.flush()
+        os._exit(130)
+    return 130
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of events first, which would otherwise be waited for."""
+
+    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
+        super().__init__(config)
+        self._desk = desk
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._desk.stop()
+        await super().shutdown(sockets)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    if not is_loopback(host):
+        raise JudgeError(
+            f"只能绑定本机地址（127.0.0.1、::1、localhost），不能是 {host}：还没有账户",
+            f"only a loopback address (127.0.0.1, ::1, localhost), not {host}: there are no "
+            "accounts yet",
+        )
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise JudgeError(
+            f"端口 {port} 用不了（{why}）；换一个：serve --port {port % 60000 + 1}",
+            f"port {port} cannot be used ({why}); another: serve --port {port % 60000 + 1}",
+        ) from None
+    return listener
+
+
+def _workers() -> int:
+    """One core is left for the page; a job's time limits hold because its own is not shared."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(MOST_WORKERS, (cores or 1) - 1))

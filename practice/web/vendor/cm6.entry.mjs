@@ -1,0 +1,41 @@
+// The parts of CodeMirror that the judge's page uses; build.mjs makes them one module.
+export { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
+export {
+  defaultKeymap,
+  history,
+  historyKeymap,
+  indentWithTab,
+  isolateHistory,
+} from "@codemirror/commands";
+export { python } from "@codemirror/lang-python";
+export {
+  bracketMatching,
+  ensureSyntaxTree,
+  HighlightStyle,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+export { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+export {
+  Compartment,
+  EditorSelection,
+  EditorState,
+  Prec,
+  StateField,
+  Text,
+} from "@codemirror/state";
+export {
+  Decoration,
+  drawSelection,
+  EditorView,
+  gutterLineClass,
+  GutterMarker,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+export { RangeSet } from "@codemirror/state";
+export { tags } from "@lezer/highlight";

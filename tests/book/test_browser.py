@@ -1,0 +1,266 @@
+"""The built book in a real browser: every page in both languages, on a phone, in both schemes."""
+
+import contextlib
+import gzip
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
+
+from tools.book.site import build_site, is_current
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PAGE_BYTES = 200_000
+BUILD_SECONDS = 60.0
+# Text of less than 4.5 to 1 (3 to 1 where it is large), with the colours as they are on the screen.
+# Text in drawings is the figures' own test.
+CONTRAST = """() => {
+  const parse = (text) => {
+    const found = text.match(/rgba?\\(([^)]+)\\)/);
+    if (!found) return null;
+    const [r, g, b, a = 1] = found[1].split(/[,/ ]+/).filter(Boolean).map(Number);
+    return [r, g, b, a];
+  };
+  const over = (top, under) => top.slice(0, 3).map((c, i) => c * top[3] + under[i] * (1 - top[3]));
+  const light = (colour) => {
+    const [r, g, b] = colour.map((c) => {
+      c /= 255;
+      return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    const layers = [];
+    for (let one = element; one; one = one.parentElement) {
+      const colour = parse(getComputedStyle(one).backgroundColor);
+      if (colour && colour[3] > 0) layers.push(colour);
+      if (colour && colour[3] === 1) break;
+    }
+    return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255]);
+  };
+  const faults = new Set();
+  for (const element of document.querySelectorAll("body *")) {
+    if (element.closest("svg, [hidden]")) continue;
+    const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+      continue;
+    const box = element.getBoundingClientRect();
+    if (box.width < 2 || box.height < 2) continue;
+    const style = getComputedStyle(element);
+    const colour = parse(style.color);
+    if (!colour) continue;
+    const under = ground(element);
+    const [a, b] = [light(over(colour, under)), light(under)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (ratio < (large ? 3 : 4.5)) {
+      const name = `${element.tagName.toLowerCase()}.${element.className}`;
+      faults.add(`${name} ${ratio.toFixed(2)}: ${element.textContent.trim().slice(0, 30)}`);
+    }
+  }
+  return [...faults].slice(0, 5);
+}"""
+# What is wider than the screen, when the page scrolls sideways.
+SIDEWAYS = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  return [...document.querySelectorAll("body *")]
+    .filter((one) => one.getBoundingClientRect().right > width + 1)
+    .slice(0, 3).map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`);
+}"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not any(map(shutil.which, NAMES)) and "MINISGL_REQUIRE_LEVEL" not in os.environ,
+        reason="there is no Chromium here",
+    ),
+]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder, as files and below /book/, and says nothing."""
+
+    def translate_path(self, path: str) -> str:
+        """The judge serves the book at /book/."""
+        return super().translate_path(path.removeprefix("/book"))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def handle(self) -> None:
+        """A browser that goes on to the next page drops what it was still getting."""
+        with contextlib.suppress(ConnectionError):
+            super().handle()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if is_current(ROOT):
+        return ROOT / "site"
+    folder = tmp_path_factory.mktemp("book") / "site"
+    build_site(ROOT, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = next(filter(None, map(shutil.which, NAMES)), None)
+        assert found, "install chromium"
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        chromium = playwright.chromium.launch(executable_path=found, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Seen:
+    """A browser's page, and what went wrong while it was looked at."""
+
+    page: Page
+    faults: list[str] = field(default_factory=list)
+    bytes: dict[str, int] = field(default_factory=dict)
+
+
+def look(browser: Browser, address: str, width: int, height: int = 800) -> Seen:
+    """A window in which every error, failed request and request to another site is noted."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    seen = Seen(context.new_page())
+
+    def guard(route: Route, request: Request) -> None:
+        if urlsplit(request.url).netloc == urlsplit(address).netloc or request.url[:5] == "blob:":
+            route.continue_()
+        else:
+            seen.faults.append(f"off-site: {request.url}")
+            route.abort()
+
+    context.route("**/*", guard)
+    page = seen.page
+    page.on(
+        "console",
+        lambda said: seen.faults.append(said.text) if said.type in ("error", "warning") else None,
+    )
+    page.on("pageerror", lambda error: seen.faults.append(str(error)))
+    page.on("requestfailed", lambda request: seen.faults.append(f"failed: {request.url}"))
+    page.on(
+        "response",
+        lambda answer: (
+            seen.faults.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None
+        ),
+    )
+    return seen
+
+
+def pages_of(site: Path) -> list[str]:
+    found = (path.parent.relative_to(site).as_posix() for path in site.rglob("index.html"))
+    return sorted("" if path == "." else f"{path}/" for path in found)
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+def test_every_page_is_quiet_narrow_and_readable(
+    scheme: str, site: Path, address: str, browser: Browser
+) -> None:
+    seen = look(browser, address, 390)
+    seen.page.emulate_media(color_scheme="dark" if scheme == "slate" else "light")
+    pages = pages_of(site)
+    assert len(pages) == 2 * len(list((ROOT / "docs" / "zh").glob("*.md")))
+    for path in pages:
+        before = len(seen.faults)
+        seen.page.goto(f"{address}/{path}", wait_until="load")
+        shown = seen.page.get_attribute("body", "data-md-color-scheme")
+        assert shown == scheme
+        found = seen.page.evaluate(SIDEWAYS) + seen.page.evaluate(CONTRAST)
+        seen.faults[before:] = [f"/{path}: {one}" for one in [*seen.faults[before:], *found]]
+    assert not seen.faults, "\n".join(seen.faults)
+
+
+def test_pages_are_readable_on_a_wide_screen(address: str, browser: Browser) -> None:
+    seen = look(browser, address, 1280)
+    for path in ("", "en/", "ch08_radix_cache/", "en/ch04_runner/"):
+        seen.page.goto(f"{address}/{path}", wait_until="load")
+        seen.faults += seen.page.evaluate(SIDEWAYS) + seen.page.evaluate(CONTRAST)
+    assert not seen.faults, "\n".join(seen.faults)
+
+
+@pytest.mark.parametrize("path, words", [("", "前缀缓存"), ("en/", "radix")])
+def test_search_finds(path: str, words: str, address: str, browser: Browser) -> None:
+    seen = look(browser, address, 1280)
+    seen.page.goto(f"{address}/{path}", wait_until="load")
+    seen.page.fill(".md-search__input", words)
+    seen.page.wait_for_selector(".md-search-result__item a", timeout=20_000)
+    links = seen.page.eval_on_selector_all(
+        ".md-search-result__item a", "all => all.map((one) => one.getAttribute('href'))"
+    )
+    assert any("ch08_radix_cache" in link for link in links), links
+    assert not seen.faults, "\n".join(seen.faults)
+
+
+def test_the_other_language_is_one_click_away_wherever_the_book_lies(
+    address: str, browser: Browser
+) -> None:
+    seen = look(browser, address, 1280)
+    seen.page.goto(f"{address}/book/ch05_kv_cache/", wait_until="load")
+    seen.faults.clear()  # the judge is not there, which the cards find out
+    link = seen.page.locator(".md-select__link[hreflang=en]")
+    assert link.evaluate("one => one.href") == f"{address}/book/en/ch05_kv_cache/"
+
+
+def test_cards_come_to_life_below_the_judge(address: str, browser: Browser) -> None:
+    seen = look(browser, address, 1280)
+    card = {"id": "ch05-attend-bottom-right", "state": "accepted"}
+    answer = {"chapters": [{"problems": [card]}]}
+    seen.page.route("**/api/problems", lambda route: route.fulfill(json=answer))
+    seen.page.goto(f"{address}/book/en/ch05_kv_cache/", wait_until="load")
+    found = seen.page.locator(f"[data-problem={card['id']}]")
+    found.locator(".problem-state:not([hidden])").wait_for(timeout=10_000)
+    assert found.locator(".problem-state").text_content() == "accepted"
+    assert found.locator("a").evaluate("one => one.href") == f"{address}/p/{card['id']}"
+    assert not seen.faults, "\n".join(seen.faults)
+    # Without the judge a card is a title and a command, and asks nobody.
+    seen.page.goto(f"{address}/en/ch05_kv_cache/", wait_until="load")
+    assert seen.page.locator("[data-problem] a").count() == 0
+    assert seen.page.locator("[data-problem] code").first.is_visible()
+
+
+def test_pages_are_light(site: Path) -> None:
+    """A page with the styles and scripts that it names, as a server would send them."""
+    theme = [*site.glob("assets/stylesheets/*.css"), *site.glob("assets/javascripts/bundle*.js")]
+    own = [*site.glob("assets/*.css"), *site.glob("assets/*.js")]
+    shared = sum(packed(path) for path in [*theme, *own])
+    for path in site.rglob("*.html"):
+        assert packed(path) + shared <= PAGE_BYTES, path
+
+
+def packed(path: Path) -> int:
+    return len(gzip.compress(path.read_bytes()))
+
+
+def test_the_changes_of_a_chapter_have_a_page(address: str, browser: Browser) -> None:
+    seen = look(browser, address, 390)
+    for scheme in ("light", "dark"):
+        seen.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        seen.page.goto(f"{address}/changes/ch08_radix_cache.html", wait_until="load")
+        seen.faults += seen.page.evaluate(SIDEWAYS) + seen.page.evaluate(CONTRAST)
+    assert seen.page.locator(".added").count() > 50
+    assert not seen.faults, "\n".join(seen.faults)

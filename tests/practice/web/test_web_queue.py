@@ -1,0 +1,87 @@
+"""Whose turn it is: the fair queue by itself."""
+
+import random
+import threading
+import time
+
+import pytest
+
+from practice.web.queue import FairQueue, Full, Job
+
+
+def job(session: str, number: int = 0) -> Job:
+    return Job(f"{session}{number}", "p", b"", "submit", session, 0)
+
+
+def drain(queue: FairQueue) -> list[str]:
+    found = []
+    while len(queue):
+        taken = queue.take(0)
+        assert taken is not None
+        found.append(taken.id)
+    return found
+
+
+def test_one_behind_a_hundred_is_served_next_but_one() -> None:
+    queue = FairQueue()
+    for number in range(100):
+        queue.put(job("a", number))
+    first = queue.take(0)
+    assert first is not None and first.id == "a0"
+    late = job("b")
+    queue.put(late)
+    assert queue.position(late) == 1
+    assert drain(queue)[:3] == ["a1", "b0", "a2"]
+
+
+def test_sessions_take_turns_and_each_keeps_its_order() -> None:
+    queue = FairQueue()
+    for session in "abc":
+        for number in range(3):
+            queue.put(job(session, number))
+    assert drain(queue) == ["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_position_is_how_many_come_before(seed: int) -> None:
+    rng = random.Random(seed)
+    queue = FairQueue()
+    waiting: list[Job] = []
+    for number in range(rng.randint(1, 40)):
+        waiting.append(job(rng.choice("abcd"), number))
+        queue.put(waiting[-1])
+        if rng.random() < 0.3:
+            taken = queue.take(0)
+            assert taken is not None
+            waiting.remove(taken)
+    told = {one.id: queue.position(one) for one in waiting}
+    assert told == {id: place for place, id in enumerate(drain(queue))}
+
+
+def test_a_full_queue_says_whose_limit_it_is() -> None:
+    queue = FairQueue(whole=4, each=3)
+    for number in range(3):
+        queue.check("a")
+        queue.put(job("a", number))
+    with pytest.raises(Full) as full:
+        queue.check("a")
+    assert not full.value.whole
+    queue.check("b")
+    queue.put(job("b"))
+    with pytest.raises(Full) as full:
+        queue.check("c")
+    assert full.value.whole
+    queue.take(0)  # room again
+    queue.check("a")
+
+
+def test_closing_wakes_who_waits_and_hands_out_nothing_more() -> None:
+    queue = FairQueue()
+    found: list[Job | None] = []
+    waiter = threading.Thread(target=lambda: found.append(queue.take(30)))
+    waiter.start()
+    time.sleep(0.05)
+    queue.close()
+    waiter.join(5)
+    queue.put(job("a"))
+    assert found == [None] and queue.take(0) is None and len(queue) == 1

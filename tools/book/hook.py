@@ -1,0 +1,72 @@
+"""All that MkDocs knows of the generator: expand a page, name the repository, add the changes."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page as SitePage
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import jieba  # noqa: E402
+
+from tools.book.changes import write_changes  # noqa: E402  (the root must be importable first)
+from tools.book.expand import expand  # noqa: E402
+from tools.book.pages import Page  # noqa: E402
+from tools.book.sources import BRANCH, Sources  # noqa: E402
+from tools.book.words import page_links  # noqa: E402
+
+jieba.setLogLevel(logging.WARNING)  # the search plugin loads its dictionary, which is no news
+
+
+ALTERNATE = re.compile(r'\s*<link rel="alternate" [^>]*hreflang=[^>]*>')
+
+
+@cache
+def _sources() -> Sources:
+    return Sources(ROOT)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Name the repository: its address is written in one place, which is not mkdocs.yml."""
+    config.repo_url = _sources().repository
+    config.repo_name = config.repo_url.rpartition("/")[2]
+    return config
+
+
+def on_page_markdown(markdown: str, page: SitePage, config: MkDocsConfig, files: Files) -> str:
+    """Expand the directives of a page, and close it with links to edit it and to report a fault."""
+    language, _, name = page.file.src_uri.removesuffix(".md").partition("/")
+    expanded = expand(_sources(), Page(language, name, markdown))
+    if expanded.faults:
+        raise PluginError("\n".join(str(fault) for fault in expanded.faults))
+    return f"{expanded.markdown}\n\n{page_links(_sources().repository, language, name)}\n"
+
+
+def on_page_context(context: Any, page: SitePage, config: MkDocsConfig, nav: Any) -> Any:
+    """Point the edit button to the page's source."""
+    page.edit_url = f"{_sources().repository}/edit/{BRANCH}/docs/{page.file.src_uri}"
+    return context
+
+
+def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
+    """Take out what makes the theme ask for the site map of the other language, page by page.
+
+    There is one site map, at the root. The reader's link to the other language stays.
+    """
+    return ALTERNATE.sub("", output)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the page of each chapter's whole change beside the pages."""
+    write_changes(_sources(), Path(config.site_dir))

@@ -1,0 +1,254 @@
+"""Chapter 6: the same memory as rows and as pages, and how a position finds its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import traces
+from .canvas import SMALL, Canvas
+from .drawing import Drawing, Frame, figure
+from .labels import Words
+from .shapes import colour, page, runs, spans
+
+Event = dict[str, Any]
+ACROSS = 16
+SIDE, STEP, ROW = 19.5, 22.5, 24.0
+
+
+def _pool_of(event: Event) -> dict[int, str]:
+    """Page -> the letter of its owner."""
+    return {page: name for name, pages in event["owners"].items() for page in pages}
+
+
+def _colours(events: list[Event]) -> dict[str, str]:
+    """The letter of a request -> its colour, by the order in which they came."""
+    names = dict.fromkeys(event["request"] for event in events)
+    return {name: colour(index) for index, name in enumerate(names)}
+
+
+def _place(number: int, top: float) -> tuple[float, float]:
+    return number % ACROSS * STEP, top + number // ACROSS * ROW
+
+
+def _grid(
+    canvas: Canvas,
+    top: float,
+    owners: dict[int, str],
+    colours: dict[str, str],
+    count: int,
+    new: set[int],
+) -> float:
+    """The pool as squares, sixteen to a line; `new` pages are ringed. Returns its lower edge."""
+    for number in range(count):
+        x, y = _place(number, top)
+        owner = owners.get(number, "")
+        cls = colours.get(owner, "")
+        page(canvas, x + 1, y, SIDE, owner, cls, new=number in new, key=f"p{number}")
+    return top + -(-count // ACROSS) * ROW
+
+
+@figure("ch06_fragmentation")
+def fragmentation(word: Words) -> Drawing:
+    """Rows waste what they reserve; pages leave holes, which a page table makes harmless."""
+    trace = traces.load("ch06_paged_pool")
+    events, colours = trace["events"], _colours(trace["events"])
+    four = events[trace["num_rows"] - 1]
+    last = events[-1]
+    frames = [
+        _rows_frame(word, trace, four, colours),
+        _four_frame(word, trace, four, colours),
+        _holes_frame(word, trace, colours),
+        _filled_frame(word, trace, last, colours),
+    ]
+    legend = [
+        ("r1 solid", word("used")),
+        ("r0 edge+hatch", word("reserved")),
+        ("free", word("free")),
+        ("ring", word("new")),
+    ]
+    return Drawing(frames, legend, columns=2)
+
+
+def _rows_frame(word: Words, trace: Event, four: Event, colours: dict[str, str]) -> Frame:
+    canvas = Canvas()
+    for row, (name, pages) in enumerate(four["owners"].items()):
+        for number in range(ACROSS):
+            x, y = _place(row * ACROSS + number, 2)
+            if number < len(pages):
+                page(canvas, x + 1, y, SIDE, name, colours[name])
+            else:
+                canvas.rect(x + 1, y, SIDE, SIDE, f"{colours[name]} edge")
+                canvas.hatch(x + 1, y, SIDE, SIDE, colours[name])
+    tokens = sum(trace["lengths"][: trace["num_rows"]])
+    share = _percent(tokens, trace)
+    return Frame(canvas, word("rows", requests=trace["num_rows"], share=share))
+
+
+def _four_frame(word: Words, trace: Event, four: Event, colours: dict[str, str]) -> Frame:
+    canvas = Canvas()
+    _grid(canvas, 2, {}, colours, trace["num_pages"], set())
+    for name, pages in four["owners"].items():
+        tokens = trace["lengths"][list(four["owners"]).index(name)]
+        for index, number in enumerate(pages):
+            x, y = _place(number, 2)
+            part = min(1.0, tokens / trace["page_size"] - index)
+            canvas.rect(x + 1, y, SIDE, SIDE, f"{colours[name]} edge")
+            canvas.hatch(x + 1, y, SIDE, SIDE, colours[name])
+            canvas.rect(x + 1, y, SIDE * part, SIDE, f"{colours[name]} solid")
+            canvas.text(x + 1 + SIDE / 2, y + 14.5, name, "bold", size=SMALL, anchor="middle")
+    used = sum(len(pages) for pages in four["owners"].values())
+    free = trace["num_pages"] - used
+    return Frame(canvas, word("pages", used=used, free=free, size=trace["page_size"]))
+
+
+def _holes_frame(word: Words, trace: Event, colours: dict[str, str]) -> Frame:
+    canvas = Canvas()
+    went = [event for event in trace["events"] if event["kind"] == "go"]
+    _grid(canvas, 2, _pool_of(went[-1]), colours, trace["num_pages"], set())
+    lengths = [end - first for first, end in went[-1]["runs"]]
+    values = {
+        "most": max(len(event["owners"]) for event in trace["events"]),
+        "share": _percent(sum(trace["lengths"]), trace),
+        "gone": word("and").join(event["request"] for event in went),
+        "free": sum(lengths),
+        "longest": max(lengths),
+    }
+    return Frame(canvas, word("holes", **values))
+
+
+def _filled_frame(word: Words, trace: Event, last: Event, colours: dict[str, str]) -> Frame:
+    canvas = Canvas()
+    new = last["owners"][last["request"]]
+    _grid(canvas, 2, _pool_of(last), colours, trace["num_pages"], set(new))
+    pieces = " + ".join(str(end - first) for first, end in runs(new))
+    return Frame(canvas, word("filled", name=last["request"], need=len(new), pieces=pieces))
+
+
+def _percent(tokens: int, trace: Event) -> str:
+    return f"{100 * tokens / (trace['num_pages'] * trace['page_size']):.0f} %"
+
+
+def _event_frame(word: Words, trace: Event, number: int) -> Frame:
+    """The pool after event `number`, the runs that are free, and what the request was given."""
+    events = trace["events"]
+    colours = _colours(events)
+    event = events[number]
+    name = event["request"]
+    came = event["kind"] == "come"
+    pages = event["owners"][name] if came else events[number - 1]["owners"][name]
+    canvas = Canvas()
+    bottom = _grid(
+        canvas, 2, _pool_of(event), colours, trace["num_pages"], set(pages) if came else set()
+    )
+    if not came:
+        for page_number in pages:
+            x, y = _place(page_number, 2)
+            canvas.rect(x + 0.5, y - 0.5, SIDE + 1, SIDE + 1, "ring")
+    y = bottom + 16
+    canvas.text(1, y, word("runs_are"), "dim", size=SMALL)
+    free = [f"{a}" if b == a + 1 else f"{a}–{b - 1}" for a, b in event["runs"]] or [word("no_run")]
+    canvas.text(canvas.width, y, ", ".join(free), "mono", size=SMALL, anchor="end")
+    need = -(-event["tokens"] // trace["page_size"])
+    values = {"name": name, "tokens": event["tokens"], "need": need, "pages": spans(pages)}
+    if came:
+        before = events[number - 1]["runs"] if number else [[0, trace["num_pages"]]]
+        lengths = [end - first for first, end in before]
+        exact, split = need in lengths and len(lengths) > 1, max(lengths) < need
+        return Frame(canvas, word("split" if split else "exact" if exact else "come", **values))
+    joined = len(event["runs"]) <= len(events[number - 1]["runs"])
+    return Frame(canvas, word("join" if joined else "go", **values))
+
+
+@figure("ch06_allocation")
+def allocation(word: Words) -> Drawing:
+    """Requests come and go: which pages each is given, and which runs are free after it."""
+    trace = traces.load("ch06_paged_pool")
+    goes = [n for n, event in enumerate(trace["events"]) if event["kind"] == "go"]
+    shown = [0, goes[0] - 1, goes[0], goes[-1], goes[-1] + 1, goes[-1] + 2]
+    frames = [_event_frame(word, trace, number) for number in shown]
+    return Drawing(frames, _legend(word), columns=2)
+
+
+@figure("live_pages")
+def live_pages(word: Words) -> Drawing:
+    """Every event of the example's pool, one frame each."""
+    trace = traces.load("ch06_paged_pool")
+    start = Canvas()
+    bottom = _grid(start, 2, {}, {}, trace["num_pages"], set())
+    start.text(1, bottom + 16, word("runs_are"), "dim", size=SMALL)
+    everything = f"0–{trace['num_pages'] - 1}"
+    start.text(start.width, bottom + 16, everything, "mono", size=SMALL, anchor="end")
+    frames = [Frame(start, word("start", n=trace["num_pages"], size=trace["page_size"]))]
+    frames += [_event_frame(word, trace, number) for number in range(len(trace["events"]))]
+    return Drawing(frames, _legend(word), steps=True)
+
+
+def _legend(word: Words) -> list[tuple[str, str]]:
+    return [("r1 solid", word("owned")), ("free", word("free")), ("ring", word("moved"))]
+
+
+@figure("ch06_page_table")
+def page_table(word: Words) -> Drawing:
+    """One position of the last request on its way through the page table to its slot."""
+    trace = traces.load("ch06_paged_pool")
+    events, size = trace["events"], trace["page_size"]
+    last = events[-1]
+    name = last["request"]
+    cls = _colours(events)[name]
+    pages = last["owners"][name]
+    index = len(pages) - 1  # the page that lies apart from the others
+    position = index * size + 3
+    offset, target = position % size, pages[index]
+    canvas = Canvas()
+
+    canvas.text(0, 13, word("position", name=name, position=position), "bold")
+    canvas.text(0, 38, word("row", name=name), "dim", size=SMALL)
+    top, wide, high = 66.0, 36.0, 30.0
+    edge = index * size
+    shown = [0, 1, None, edge - 2, edge - 1, edge, edge + 1, edge + 2, position]
+    x_from = 0.0
+    for number, one in enumerate(shown):
+        x = 1 + number * (wide + 4.2)
+        if one is None:
+            canvas.text(x + wide / 2, top + 19, "…", "dim", anchor="middle")
+            continue
+        location = pages[one // size] * size + one % size
+        canvas.text(x + wide / 2, top - 7, one, "mono dim", size=SMALL, anchor="middle")
+        page(canvas, x, top, wide, str(location), cls, new=one == position, height=high)
+        if one % size == 0 and one:
+            canvas.line(x - 2.1, top - 18, x - 2.1, top + high + 6, "dash")
+        if one == position:
+            x_from = x + wide / 2
+    pool, step, row = top + 88, 21.0, 32.0  # room between the lines for the way to the page
+    places = [(1 + n % ACROSS * step, pool + n // ACROSS * row) for n in range(trace["num_pages"])]
+    canvas.text(0, pool - 10, word("pool", n=trace["num_pages"]), "dim", size=SMALL)
+    for number, (x, y) in enumerate(places):
+        if number in pages:
+            label = str(number) if number == target else name
+            page(canvas, x, y, SIDE - 1, label, cls, new=number == target)
+        else:
+            canvas.rect(x, y, SIDE - 1, SIDE - 1, "soft")
+    x_to, y_to = places[target]
+    margin, between, centre = canvas.width - 8, y_to - 9, x_to + (SIDE - 1) / 2
+    start, turn = top + high + 3, pool - 26
+    bends = [(x_from, start), (x_from, turn), (margin, turn), (margin, between), (centre, between)]
+    canvas.arrow([*bends, (centre, y_to - 1)], f"path {cls}")
+
+    slots = pool + 4 * row + 36
+    cell = (canvas.width - 2) / size
+    bottom = y_to + SIDE
+    canvas.path(f"M{x_to} {bottom}L1 {slots - 2}", "dash")
+    canvas.path(f"M{x_to + SIDE - 1} {bottom}L{canvas.width - 1} {slots - 2}", "dash")
+    for slot in range(size):
+        canvas.rect(1 + slot * cell, slots, cell - 1, 26, f"{cls} solid", r=2)
+    canvas.rect(1 + offset * cell - 0.5, slots - 0.5, cell, 27, "ring", r=2)
+    start = target * size
+    canvas.text(1, slots + 42, start, "mono dim", size=SMALL)
+    end = canvas.width - 1
+    canvas.text(end, slots + 42, start + size - 1, "mono dim", size=SMALL, anchor="end")
+    at = 1 + (offset + 0.5) * cell
+    canvas.arrow([(at, slots + 46), (at, slots + 29)], f"path {cls}")
+    canvas.text(at + 8, slots + 46, start + offset, "mono bold", size=14)
+    formula = f"{start + offset} = {target} × {size} + {offset}"
+    canvas.text(0, slots + 68, word("slot", formula=formula), size=SMALL)
+    return Drawing([Frame(canvas)])

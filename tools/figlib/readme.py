@@ -1,0 +1,198 @@
+"""The picture of the READMEs: the chapters as a staircase, with what each was measured to bring."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.lang import tr
+
+from . import data
+from .canvas import SMALL, Canvas
+from .charts import number
+from .errors import FigureError
+from .labels import LANGUAGES, Words, words
+
+ASSETS = data.ROOT / "docs" / "assets"
+SCHEMES = {"light": "default", "dark": "slate"}
+WIDTH, HEIGHT, STAIR, RISE = 880.0, 372.0, 96.0, 25.0
+FLOOR = 340.0
+FONTS = "Helvetica,Arial,'PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
+
+
+def files() -> dict[Path, str]:
+    """Path -> content of each: the English ones have the plain names."""
+    return {
+        ASSETS / f"readme-{'' if language == 'en' else f'{language}-'}{name}.svg": picture(
+            name, language
+        )
+        for language in LANGUAGES
+        for name in SCHEMES
+    }
+
+
+def write() -> list[Path]:
+    """Write the picture for both languages and schemes; returns the files."""
+    for path, text in files().items():
+        path.write_text(text, "utf-8")
+    return list(files())
+
+
+def faults() -> list[str]:
+    """A line for each file that is not what `write` would write now."""
+    found = []
+    for path, text in files().items():
+        if not path.is_file() or path.read_text("utf-8") != text:
+            found.append(
+                tr(
+                    f"docs/assets/{path.name} 已过期：请运行 python tools/figures.py readme",
+                    f"docs/assets/{path.name} is stale: run python tools/figures.py readme",
+                )
+            )
+    return found
+
+
+def picture(name: str, language: str) -> str:
+    """The picture as a file of its own, its colours inside: GitHub shows no style of ours."""
+    word = words("readme", language)
+    canvas = Canvas(WIDTH)
+    canvas.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, "sheet", r=10)
+    canvas.text(28, 46, "mini-sglang", "bold", size=26)
+    canvas.text(28, 70, word("line"), "dim", size=14)
+    gains = _gains(word)
+    steps = [step for step in data.book() if step.number <= len(ICONS) - 1]
+    for step in steps:
+        index = step.number
+        x = 8 + index * STAIR
+        y = FLOOR - 62 - index * RISE
+        cls = f"r{step.part + 1}"
+        canvas.rect(x, y, STAIR - 3, FLOOR - y, f"{cls} solid", r=3)
+        canvas.text(x + 8, y + 20, f"{index:02}", "bold", size=16)
+        label = step.folder.name.partition("_")[2]
+        canvas.text(x + 8, y + 38, label, "mono", size=SMALL)
+        ICONS[index](canvas, x + 10, y - 46, cls)
+        if index in gains:
+            figure, what = gains[index]
+            canvas.text(x + 8, y + 64, figure, "bold", size=18)
+            for line, text in enumerate(what):
+                canvas.text(x + 8, y + 81 + line * 15, text, size=SMALL)
+    canvas.line(8, FLOOR + 1, WIDTH - 8, FLOOR + 1, "line")
+    canvas.text(
+        WIDTH / 2,
+        FLOOR + 20,
+        "docs/  ·  steps/  ·  tests/  ·  bench/",
+        "mono dim",
+        size=SMALL,
+        anchor="middle",
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="fig" viewBox="0 0 {WIDTH:g} {HEIGHT:g}"'
+        f' width="{WIDTH:g}" height="{HEIGHT:g}" role="img">'
+        f"<title>{word('title')}</title>"
+        f"<style>{_style(SCHEMES[name])}</style>{canvas.body}</svg>\n"
+    )
+
+
+def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
+    """Chapter -> (the figure, what it is), each the largest case of its benchmark."""
+    cache = data.bench_rows("ch05_kv_cache")[-1]
+    rows, *paged = data.bench_rows("ch06_paged_pool")
+    pool = next(row for row in paged if row["page_size"] == 16)
+    batch = data.bench_rows("ch07_attention")[-1]
+    ttft = data.bench_rows("ch08_ttft")[-1]
+    return {
+        5: (f"{number(cache['ratio'])}×", word("cache", n=f"{cache['length']:,}").split("|")),
+        6: (str(pool["requests"]), word("pool", n=rows["requests"]).split("|")),
+        7: (f"{number(batch['speedup'])}×", word("batch", n=batch["batch_size"]).split("|")),
+        8: (f"{number(ttft['ratio'])}×", word("ttft", n=f"{ttft['prefix_tokens']:,}").split("|")),
+    }
+
+
+def _style(scheme: str) -> str:
+    """The rules for pictures and the colours of one scheme, out of the site's style sheet."""
+    css = (ASSETS / "figures.css").read_text("utf-8")
+    block = re.search(rf'\[data-md-color-scheme="{scheme}"\] {{(.*?)}}', css, re.S)
+    rules = re.search(r"/\* --- inside a picture -+ \*/(.*?)/\* ---", css, re.S)
+    if block is None or rules is None:
+        raise FigureError(
+            tr(
+                "docs/assets/figures.css 里找不到配色或图形规则：请恢复它的分段注释",
+                "docs/assets/figures.css has lost its colours or the rules of pictures: put the "
+                "comments back that divide it",
+            )
+        )
+    font = f".fig{{font-family:{FONTS}}}"
+    sheet = ".fig .sheet{fill:var(--fig-bg);stroke:var(--fig-grid)}"
+    text = f".fig{{{block[1]}}}{font}{sheet}{rules[1]}"
+    return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.S)).strip()
+
+
+# --- icons: a small figure for each chapter, 72 wide and 40 high ---------------------------------
+
+
+def _loop(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index in range(4):
+        canvas.rect(x + index * 15, y + 18, 13, 18, f"{cls} {'strong' if index == 3 else 'edge'}")
+    canvas.arrow(
+        [(x + 66, y + 27), (x + 72, y + 27), (x + 72, y + 8), (x + 30, y + 8), (x + 30, y + 17)]
+    )
+
+
+def _lengths(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index in range(6):
+        kind = f"{cls} solid" if index < 2 else f"{cls} strong" if index < 4 else "free"
+        canvas.rect(x + index * 12, y + 22, 10, 14, kind, r=2)
+    for line, end in enumerate((22, 46, 70)):
+        canvas.path(f"M{x} {y + 16 - line * 6}H{x + end}", "line")
+
+
+def _heads(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for row in range(4):
+        for column in range(4):
+            kind = f"{cls} strong" if column <= row else f"{cls} edge"
+            canvas.rect(x + 18 + column * 10, y - 2 + row * 10, 8.5, 8.5, kind, r=1)
+
+
+def _stack(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index in range(4):
+        canvas.rect(x + 12, y + index * 10, 48, 7.5, f"{cls} {'strong' if index % 2 else 'edge'}")
+
+
+def _text(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index, wide in enumerate((16, 24, 12)):
+        left = x + (0, 19, 46)[index]
+        canvas.rect(left, y + 6, wide, 14, f"{cls} {'strong' if index == 2 else 'edge'}")
+    canvas.path(f"M{x} {y + 28}h60M{x} {y + 35}h38", "line")
+
+
+def _kept(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for row in range(4):
+        for column in range(7):
+            kind = "strong" if (column == 3 + row or (row == 0 and column < 3)) else "edge"
+            if column <= 3 + row:
+                canvas.rect(x + column * 10, y - 2 + row * 10, 8.5, 8.5, f"{cls} {kind}", r=1)
+
+
+def _pages(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index, owner in enumerate("112225515442041"):
+        kind = "free" if owner == "0" else f"r{owner} solid"
+        canvas.rect(x + index % 5 * 14, y - 4 + index // 5 * 14, 12, 12, kind, r=2)
+
+
+def _ragged(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    at = x
+    for owner, count in (("r1", 4), ("r2", 2), ("r5", 1)):
+        for _ in range(count):
+            canvas.rect(at, y + 12, 8.5, 16, f"{owner} solid", r=1)
+            at += 10
+        canvas.path(f"M{at - 0.5} {y + 8}v24", "line")
+
+
+def _tree(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    canvas.path(f"M{x + 24} {y + 8}H{x + 36}M{x + 30} {y + 8}V{y + 28}H{x + 36}", "line")
+    canvas.rect(x, y + 1, 24, 14, "r1 solid")
+    canvas.rect(x + 36, y + 1, 36, 14, "r2 solid")
+    canvas.rect(x + 36, y + 21, 24, 14, "r5 solid")
+
+
+ICONS = (_loop, _lengths, _heads, _stack, _text, _kept, _pages, _ragged, _tree)

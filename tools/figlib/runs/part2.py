@@ -1,0 +1,133 @@
+"""Recorders of chapters 5 to 7."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[3]))  # behind the tree of the step
+
+from tools.figlib.runs.listening import Trace, example, listen, run_example, without_model
+
+
+def ready() -> None:
+    """The processes of the steps need no setting up."""
+
+
+def ch05_kv_cache(_: None) -> Trace:
+    """Each forward pass of the example: how many tokens had KV, how many were computed."""
+    from minisgl.engine.engine import Engine
+
+    passes: list[list[int]] = []
+
+    def note(_: object, engine: Engine, batch: Any) -> None:
+        req = batch.reqs[0]
+        passes.append([req.cached_len, req.device_len])
+
+    listen(Engine, "forward_batch", note)
+    names = run_example("ch05_kv_cache")
+    rounds = names["MAX_NEW_TOKENS"]
+    pool = names["cache"]
+    return {
+        "prompt": names["QUESTION"][0]["content"],
+        "prompt_len": len(names["prompt"]),
+        "new": rounds,
+        "pieces": [names["llm"].tokenizer.decode(token) for token in names["new_ids"]],
+        # The example makes each pass twice, once to count and once to time.
+        "forget": passes[: 2 * rounds : 2],
+        "keep": passes[2 * rounds : 4 * rounds : 2],
+        "num_rows": len(pool.k_cache(0)) // names["llm"].engine.max_seq_len,
+        "max_seq_len": names["llm"].engine.max_seq_len,
+        "bytes": pool.num_bytes,
+    }
+
+
+def ch06_paged_pool(_: None) -> Trace:
+    """Who owns which page, after each request that comes or goes."""
+    from minisgl.kvcache.manager import CacheManager
+
+    events: list[dict[str, Any]] = []
+    names: dict[int, str] = {}
+
+    def owners(manager: CacheManager) -> dict[str, list[int]]:
+        size = example().PAGE_SIZE
+        return {
+            name: [
+                loc // size
+                for loc in manager._page_table[req.table_idx, : req.max_device_len : size].tolist()
+            ]
+            for name, req in example().running.items()
+        }
+
+    def came(_: None, manager: CacheManager, req: Any) -> None:
+        name = next(n for n, one in example().running.items() if one is req)
+        names[id(req)] = name
+        note("come", manager, name, req)
+
+    def went(_: None, manager: CacheManager, req: Any) -> None:
+        note("go", manager, names[id(req)], req)
+
+    def note(kind: str, manager: CacheManager, name: str, req: Any) -> None:
+        events.append(
+            {
+                "kind": kind,
+                "request": name,
+                "tokens": req.max_device_len,
+                "owners": owners(manager),
+                "runs": [list(run) for run in manager.allocator._runs],
+            }
+        )
+
+    without_model()
+    listen(CacheManager, "allocate", came)
+    listen(CacheManager, "free", went)
+    constants: dict[str, Any] = {}
+
+    def first(*_: object) -> None:
+        for key in ("NUM_ROWS", "MAX_SEQ_LEN", "PAGE_SIZE", "NUM_PAGES", "LENGTHS"):
+            constants[key.lower()] = getattr(example(), key)
+
+    listen(CacheManager, "__init__", first)
+    run_example("ch06_paged_pool")
+    return {**constants, "events": events}
+
+
+def ch07_attention(_: None) -> Trace:
+    """The example's mixed batch: its boundaries, places, and which positions each row sees."""
+    from minisgl.attention.torch_backend import TorchAttnBackend
+
+    trace: Trace = {}
+
+    def prepared(_: None, backend: TorchAttnBackend, batch: Any) -> None:
+        main = example()
+        metadata = batch.attn_metadata
+        trace.update(
+            page_size=main.PAGE_SIZE,
+            cu_seqlens_q=metadata.cu_seqlens_q.tolist(),
+            cu_seqlens_k=metadata.cu_seqlens_k.tolist(),
+            positions=batch.positions.tolist(),
+            out_loc=batch.out_loc.tolist(),
+            requests=[
+                {
+                    "cached": req.cached_len,
+                    "new": req.extend_len,
+                    "locations": backend._page_table[req.table_idx, : req.device_len].tolist(),
+                    "in_place": isinstance(part.locations, slice),
+                }
+                for req, part in zip(batch.reqs, metadata.parts, strict=True)
+            ],
+        )
+
+    def computed(out: Any, backend: TorchAttnBackend, *args: Any) -> None:
+        # The example's values mark positions: what is above 0 has been looked at.
+        batch = args[-1]
+        trace["seen"] = [
+            [int(weight > 0) for weight in out[row, 0, : req.device_len]]
+            for req, part in zip(batch.reqs, batch.attn_metadata.parts, strict=True)
+            for row in range(part.rows.start, part.rows.stop)
+        ]
+
+    without_model()
+    listen(TorchAttnBackend, "prepare_metadata", prepared)
+    listen(TorchAttnBackend, "forward", computed)
+    run_example("ch07_attention")
+    return trace
