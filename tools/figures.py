@@ -41,8 +41,8 @@ def render(name: str, language: str, alt: str = "") -> str:
         close = chapters.closest(name)
         raise FigureError(
             tr(
-                f"没有名为 {name} 的图，是不是 {close}？全部名字见 python tools/figures.py list",
-                f"there is no figure {name}, is it {close}? See python tools/figures.py list",
+                f"没有名为 {name} 的图，是不是 {close}？全部名字见 python3 tools/figures.py list",
+                f"there is no figure {name}, is it {close}? See python3 tools/figures.py list",
             )
         )
     return drawing.html(name, language, alt)

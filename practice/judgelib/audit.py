@@ -13,15 +13,13 @@ import random
 import time
 import zlib
 from dataclasses import dataclass, field
-from typing import Any
 
 from practice.judgelib import engine, folder, mutate
-from practice.judgelib.cases import GROUPS, Case
+from practice.judgelib.cases import GROUPS
 from practice.judgelib.catalogue import Problem
 from practice.judgelib.cheats import cheats
-from practice.judgelib.compare import compare
-from practice.judgelib.core import Runs, judge, load, payload_of, plan
-from practice.judgelib.show import is_tensor
+from practice.judgelib.core import Runs, judge
+from practice.judgelib.guesses import case_faults
 from practice.judgelib.verdict import Verdict
 
 PROOF = ("WA", "RE", "TLE", "MLE", "OLE", "SV")  # codes that say that a mutant was caught
@@ -160,41 +158,7 @@ def _cheats(report: Report, box: Runs | None, tier: Tier) -> None:
 
 
 def _values(report: Report, box: Runs | None, tier: Tier) -> None:
-    """Expected values that a program could guess prove nothing, unless the case says so."""
-    problem = report.problem
-    first, second = seeds(problem, 2)
-    one, again, other = (_payloads(problem, seed) for seed in (first, first, second))
-    if not compare(one, again).equal:
-        report.faults.append("cases.py: the same seed gives other cases")
-    if not compare(one["sample"], other["sample"]).equal:
-        report.faults.append("cases.py: the samples change with the seed, the statement cannot")
-    if problem.kind == "predict":
-        return
-    for planned in plan(problem, first):
-        why = "" if planned.case.plain else _is_guessable(planned.case, planned.expected)
-        if why:
-            report.faults.append(f"cases.py: {planned.group}: {planned.case.en!r} expects {why}")
-
-
-def _payloads(problem: Problem, seed: int) -> dict[str, list[Any]]:
-    drawn = load(problem, "cases.py").cases(random.Random(seed))
-    return {group: [payload_of(problem, case) for case in drawn[group]] for group in drawn}
-
-
-def _is_guessable(case: Case, expected: Any) -> str:
-    given = [*case.args, *case.kwargs.values(), case.ops]
-    if any(compare(expected, value).equal for value in given if value is not None):
-        return "its own input"
-    if is_tensor(expected):
-        numbers = expected.flatten().tolist()
-    else:
-        numbers = list(expected) if type(expected) in (list, tuple) else [expected]
-    if not numbers or all(type(x) in (int, float, bool) and not x for x in numbers):
-        return "nothing but zero"
-    if len(numbers) == 1 and numbers[0] in (None, ""):
-        return "nothing"
-    same = all(compare(numbers[0], number).equal for number in numbers)
-    return "one value throughout" if same and len(numbers) > 1 else ""
+    report.faults += case_faults(report.problem, *seeds(report.problem, 2))
 
 
 def _automatic(report: Report, box: Runs | None, tier: Tier) -> None:

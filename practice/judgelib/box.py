@@ -39,7 +39,10 @@ class Box:
         self.strict = strict
         why_not = levels.obstacle(self.level)
         if why_not is not None:
-            raise SandboxError(f"level {self.level} is not to be had here: {why_not}")
+            raise SandboxError(
+                f"这里用不了沙箱 {self.level} 级：{why_not.zh}",
+                f"level {self.level} is not to be had here: {why_not.en}",
+            )
         self._torch = torch
         self._lock = threading.Lock()
         self._keeper: socket.socket | None = None
@@ -91,7 +94,9 @@ class Box:
                 _, said = traffic.close()
                 self._throw_away()
                 if last:
-                    raise SandboxError(f"{stopped.detail} {said[-200:]}".strip()) from stopped
+                    why = f"{stopped.detail} {said[-200:]}".strip()
+                    zh, en = f"沙箱里启动不了进程：{why}", f"no process starts in the box: {why}"
+                    raise SandboxError(zh, en) from stopped
         raise AssertionError("unreachable")
 
     def _caps(self, limits: Limits) -> dict[str, int]:

@@ -61,7 +61,7 @@ def classify(problem: Problem, planned: Sequence[Planned], result: JobResult) ->
         wall_s=result.wall_s,
         cpu_s=result.cpu_s,
         peak_mb=result.peak_mb,
-        cases=len(planned) - len(failures),
+        cases=len(result.answers) - len(failures),
         error=error,
     )
     if result.ended == "done" and len(result.answers) == len(planned) and not failures and planned:
@@ -72,8 +72,7 @@ def classify(problem: Problem, planned: Sequence[Planned], result: JobResult) ->
     explained = result.ended == "exited" and len(result.answers) == len(failures) == 1
     if not explained and (result.ended != "done" or len(result.answers) != len(planned)):
         unanswered = planned[min(len(result.answers), len(planned) - 1)]
-        code, message = ENDED.get(result.ended, ENDED["exited"])
-        failures.append(Failure(unanswered, code, message, traceback=_detail(result)))
+        failures.append(Failure(unanswered, *_ending(result)))
     return _worst(problem, failures, measured)
 
 
@@ -98,16 +97,18 @@ def _judge_answer(problem: Problem, one: Planned, answer: Any) -> tuple[Failure 
     return Failure(one, code, message, traceback=trace), comparison
 
 
-def _detail(result: JobResult) -> str:
-    return show.cut(result.detail.strip(), 1000)
+def _ending(result: JobResult) -> tuple[Code, Text]:
+    """What the end of a job means, with what the box has to add to it."""
+    code, message = ENDED.get(result.ended, ENDED["exited"])
+    detail = show.cut(result.detail.strip(), 1000)
+    if detail:
+        message = Text(f"{message.zh}（{detail}）", f"{message.en} ({detail})")
+    return code, message
 
 
 def _ended(measured: Verdict, planned: Sequence[Planned], result: JobResult) -> Verdict:
     """A job whose end says more than any of its answers."""
-    code, message = ENDED[result.ended]
-    if result.detail:
-        detail = _detail(result)
-        message = Text(f"{message.zh}（{detail}）", f"{message.en} ({detail})")
+    code, message = _ending(result)
     verdict = dataclasses.replace(measured, code=code, message=message)
     if not planned:
         return verdict

@@ -3,135 +3,63 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from practice.judgelib import engine, overview, sessions, workspace
+from practice.judgelib import engine, overview, sessions, terminal, workspace
 from practice.judgelib.catalogue import Catalogue, load_catalogue
 from practice.judgelib.core import judge
+from practice.judgelib.options import parser
 from practice.judgelib.samples import without_marks
-from practice.judgelib.store import NoStore, Progress
-from practice.judgelib.text import COMMAND, JudgeError, visible
+from practice.judgelib.text import COMMAND, JudgeError
 from practice.judgelib.verdict import render
 from tools.lang import tr
 from tools.steplib import StepError
 from tools.store import StoreError
 
 Command = Callable[[Catalogue, argparse.Namespace], int]
+BARE = "next"  # what a bare call does
 
 
 def main(root: Path, description: str, arguments: Sequence[str] | None = None) -> int:
     """Run the command on the command line; return the exit status (2: bad input, one line)."""
-    options = _parser(description).parse_args(arguments)
+    options = parser(description, [name for name in COMMANDS if name != BARE]).parse_args(arguments)
     options.root = root
-    _speak_any_encoding()
+    terminal.speak_any_encoding()
     try:
-        status = COMMANDS[options.command or "next"](load_catalogue(root), options)
+        status = COMMANDS[options.command or BARE](load_catalogue(root), options)
         if sys.stdout:
             sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
         return status
     except (JudgeError, StepError, StoreError) as error:
-        return _wrong(str(error))
+        return terminal.complain(str(error))
     except BrokenPipeError:
-        _give_up_stdout()
+        terminal.give_up_stdout()
         return 130
     except OSError as error:
-        _give_up_stdout()
+        terminal.give_up_stdout()
         place = f"{error.filename}: " if error.filename else ""
-        return _wrong(f"{place}{error.strerror or error}")
+        return terminal.complain(f"{place}{error.strerror or error}")
     except KeyboardInterrupt:
         return 130
-    except RuntimeError as error:  # SandboxError: there is no box to be had
-        if type(error).__name__ != "SandboxError":
-            raise
-        return _wrong(str(error))
-
-
-def _wrong(line: str) -> int:
-    print(f"judge.py: {visible(line)}", file=sys.stderr)
-    return 2
-
-
-def _speak_any_encoding() -> None:
-    """A terminal that lacks a character gets its escape: it must not cost the verdict."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _give_up_stdout() -> None:
-    """What could not be written now cannot be written when Python ends either."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Progress]:
-    """The record, with what happened to it told; an empty one where it cannot be opened."""
-    try:
-        progress = Progress()
-    except StoreError as error:
-        blind = tr("；下面的内容不知道你的进度", "; what follows knows nothing of your progress")
-        print(f"judge.py: {visible(str(error))}{blind}", file=sys.stderr)
-        progress = Progress(NoStore())
-    with progress:
-        _tell(progress)
-        yield progress
-
-
-def _parser(description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "judge.py", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name in COMMANDS:
-        if name == "next":
-            continue
-        one = commands.add_parser(name)
-        if name == "audit":
-            one.add_argument("id", nargs="*")
-            one.add_argument("--quick", action="store_true", help="one seed, ten mutants")
-            one.add_argument("--write", action="store_true", help="bring the samples up to date")
-        elif name == "serve":
-            one.add_argument("--port", type=int, default=8000, help="0: any that is free")
-            one.add_argument("--host", default="127.0.0.1", help="a loopback address")
-        elif name not in ("list", "status", "doctor"):
-            one.add_argument("id")
-        if name in ("run", "submit"):
-            one.add_argument("file", nargs="?", type=Path, metavar="FILE")
-            one.add_argument("--json", action="store_true", help="the result as one document")
-        if name == "run":
-            one.add_argument("--seed", type=int, help="all groups of a seed that a verdict named")
-        if name in ("run", "submit", "watch"):
-            one.add_argument("--strict", action="store_true", help="a fresh box for every job")
-        if name in ("run", "submit", "watch", "audit", "serve"):
-            one.add_argument("--level", type=int, choices=(3, 2, 0), help="the sandbox level")
-        if name == "start":
-            one.add_argument("--again", action="store_true", help="begin anew, keep the old file")
-        if name == "solution":
-            one.add_argument("--spoil", action="store_true", help="before an AC; recorded")
-    return parser
 
 
 def _next(catalogue: Catalogue, options: argparse.Namespace) -> int:
-    with _progress() as progress:
+    with terminal.open_progress() as progress:
         print("\n".join(overview.next_lines(catalogue, progress)))
     return 0
 
 
 def _list(catalogue: Catalogue, options: argparse.Namespace) -> int:
-    with _progress() as progress:
+    with terminal.open_progress() as progress:
         print("\n".join(overview.list_lines(catalogue, progress)))
     return 0
 
 
 def _status(catalogue: Catalogue, options: argparse.Namespace) -> int:
-    with _progress() as progress:
+    with terminal.open_progress() as progress:
         print("\n".join(overview.status_lines(catalogue, progress)))
     return 0
 
@@ -175,17 +103,11 @@ def _run(catalogue: Catalogue, options: argparse.Namespace) -> int:
 def _submit(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
     source = workspace.read(problem, options.file)
-    with sessions.box_for(problem, options.level, options.strict) as box:
-        try:
-            progress: Progress | None = Progress()
-        except StoreError as error:
-            print(f"judge.py: {error}", file=sys.stderr)
-            progress = None
-        if progress:
-            _tell(progress)
+    with (
+        sessions.box_for(problem, options.level, options.strict) as box,
+        terminal.open_progress() as progress,
+    ):
         verdict, notes = sessions.submit(problem, source, box, progress)
-        if progress:
-            progress.store.close()
     if options.json:
         extra = {"notes": [str(note) for note in notes]}
         print(json.dumps({"problem": problem.id, **verdict.as_json(), **extra}, ensure_ascii=False))
@@ -201,7 +123,7 @@ def _submit(catalogue: Catalogue, options: argparse.Namespace) -> int:
 
 def _hint(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
-    with _progress() as progress:
+    with terminal.open_progress() as progress:
         taken = progress.standing(problem.id).hints
         number = min(taken + 1, len(problem.hints))
         if number > taken:
@@ -215,7 +137,7 @@ def _hint(catalogue: Catalogue, options: argparse.Namespace) -> int:
 
 def _solution(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
-    with _progress() as progress:
+    with terminal.open_progress() as progress:
         accepted = progress.standing(problem.id).accepted
         if not accepted and not options.spoil:
             again = f"{COMMAND} solution {problem.id} --spoil"
@@ -258,18 +180,8 @@ def _serve(catalogue: Catalogue, options: argparse.Namespace) -> int:
     return serve(options.root, options.host, options.port, options.level)
 
 
-def _tell(progress: Progress) -> None:
-    """What happened to the record since the last call, one line each."""
-    if progress.store.notice:
-        print(f"judge.py: {progress.store.notice}", file=sys.stderr)
-    for row in progress.interrupted():
-        zh = f"上次对 {row['problem']} 的提交在判题时中断了；代码已保存，请重新提交"
-        en = f"judging a submission for {row['problem']} was interrupted; submit it again"
-        print("judge.py: " + tr(zh, en), file=sys.stderr)
-
-
 COMMANDS: dict[str, Command] = {
-    "next": _next,
+    BARE: _next,
     "list": _list,
     "show": _show,
     "start": _start,

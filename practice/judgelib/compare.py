@@ -76,7 +76,7 @@ def _walk(expected: Any, got: Any, tolerance: float | None, path: Path, found: C
             _differ(found, (*path, shorter), Text(zh, en), expected, got)
     elif type(expected) is dict:
         _dicts(expected, got, tolerance, path, found)
-    elif _is_tensor(expected):
+    elif show.is_tensor(expected):
         _tensors(expected, got, tolerance, path, found)
     elif expected != got:
         _differ(found, path, Text("值不同", "the values differ"), expected, got)
@@ -131,10 +131,6 @@ def _dicts(expected: Any, got: Any, tolerance: float | None, path: Path, found: 
     for key in expected:
         if (type(key), key) in other:
             _walk(expected[key], got[key], tolerance, (*path, key), found)
-
-
-def _is_tensor(value: Any) -> bool:
-    return type(value).__module__ == "torch" and type(value).__name__ == "Tensor"
 
 
 def _tensors(

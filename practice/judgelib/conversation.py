@@ -112,10 +112,10 @@ def _checked(answer: Any) -> Any:
 def _explain(status: int, cpu_s: float, limits: Limits) -> tuple[Ended, str]:
     """Return what the exit status of a process that ended too early means."""
     if status >= 0:
-        return "exited", f"exit status {status} before all cases were answered"
+        return "exited", f"exit status {status}"
     name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
     if name == "SIGSYS":
         return "violation", "a forbidden system call"
     if name == "SIGXCPU" or (name == "SIGKILL" and cpu_s >= limits.cpu_s):
         return "timeout", f"more than {limits.cpu_s} s of processor time"
-    return "killed", f"ended by {name}"
+    return "killed", name

@@ -43,25 +43,22 @@ def box_for(
 
 
 def submit(
-    problem: Problem, source: bytes, box: Runs | None, progress: Progress | None
+    problem: Problem, source: bytes, box: Runs | None, progress: Progress
 ) -> tuple[Verdict, list[Text]]:
     """Judge on a fresh seed and record it; the verdict, and what else the reader should know.
 
     A store that cannot be written never costs the reader the verdict.
     """
     seed = fresh_seed()
-    notes: list[Text] = []
-    id = ""
-    if progress:
-        try:
-            id = progress.begin(problem.id, source, seed)
-        except StoreError as error:
-            notes.append(Text(error.zh, error.en))
-    verdict, more = conclude(problem, source, box, progress, id, seed)
-    if progress and not more and id:
+    try:
+        id = progress.begin(problem.id, source, seed)
+    except StoreError as error:
+        return judge(problem, source, box=box, seed=seed), [Text(error.zh, error.en)]
+    verdict, notes = conclude(problem, source, box, progress, id, seed)
+    if not notes:
         with contextlib.suppress(StoreError):
-            more += _offers(problem, verdict, progress)
-    return verdict, notes + more
+            notes += _offers(problem, verdict, progress)
+    return verdict, notes
 
 
 def conclude(

@@ -8,17 +8,15 @@ from __future__ import annotations
 import ast
 import importlib.util
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
+from practice.judgelib.banned import detours, uses
 from practice.judgelib.catalogue import Problem
-from practice.judgelib.detours import detours
 from practice.judgelib.text import Text
 from practice.judgelib.verdict import Code, Verdict
-from tools.steplib.source import Function, scopes, statements
+from tools.steplib.source import Function, Scope, scopes, statements
 
 MAX_BYTES = 256 * 1024
-MAX_DOTS = 8
-Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class Rejected(Exception):
@@ -80,17 +78,15 @@ def check(problem: Problem, text: str, reference: str = "", modules: Collection[
     else:
         _entry(problem, tree)
     _imports(tree, modules)
-    for what, line in detours(tree) if problem.banned else ():
-        zh, en = f"不允许使用 {what}：这道题禁用了一些名字，它能绕过去", f"{what} is not allowed"
-        en += ": it is a way around the names that this problem bans"
-        raise Rejected("BAN", zh, en, line)
+    if problem.banned:
+        _detours(tree)
 
 
 def _entry(problem: Problem, tree: ast.Module) -> None:
     name, is_class = problem.entry, problem.kind == "ops"
-    found: Node | None = None
+    found: Scope | None = None
     for node in statements(tree.body):
-        if isinstance(node, Node) and node.name == name:
+        if isinstance(node, Scope) and node.name == name:
             found = node
         elif not is_class and name in _assigned(node):
             return  # a function by another way; the box will tell
@@ -129,7 +125,7 @@ def _arguments(signature: str) -> ast.arguments:
     return node.args
 
 
-def _symbol(symbol: str, known: dict[str, Node], wanted: dict[str, Node]) -> None:
+def _symbol(symbol: str, known: dict[str, Scope], wanted: dict[str, Scope]) -> None:
     if symbol not in known:
         raise Rejected("CE", f"文件里没有 {symbol}", f"the file has no {symbol}")
     mine, theirs = known[symbol], wanted[symbol]
@@ -165,47 +161,17 @@ def _assigned(node: ast.stmt) -> set[str]:
 
 
 def _banned(problem: Problem, tree: ast.Module) -> None:
-    own = {node.name for node in tree.body if isinstance(node, Node)}
-    last = {banned.rpartition(".")[2] for banned in problem.banned}
-    for node in ast.walk(tree) if last else ():
-        for name in _mentions(node, last):
-            if isinstance(node, ast.Name) and name in own:
-                continue  # the reader's own function of that name
-            for banned in problem.banned:
-                if name == banned or name.endswith("." + banned):
-                    why = problem.banned_reason
-                    zh, en = f"不允许使用 {banned}：{why.zh}", f"{banned} is not allowed: {why.en}"
-                    raise Rejected("BAN", zh, en, getattr(node, "lineno", 0))
+    for banned, line in uses(tree, problem.banned):
+        why = problem.banned_reason
+        zh, en = f"不允许使用 {banned}：{why.zh}", f"{banned} is not allowed: {why.en}"
+        raise Rejected("BAN", zh, en, line)
 
 
-def _mentions(node: ast.AST, last: Collection[str]) -> Iterator[str]:
-    """The dotted names that a node stands for; a text counts too, for `getattr`.
-
-    Of attributes only those whose last part is among `last`.
-    """
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Attribute):
-        if node.attr in last:
-            yield _dotted(node)
-    elif isinstance(node, ast.ImportFrom):
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    elif isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.MatchClass):
-        yield from node.kwd_attrs
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100:
-        yield node.value
-
-
-def _dotted(node: ast.expr) -> str:
-    """The last names of `a.b.c`: a chain of thousands is read once for each of its parts."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTS:
-        parts.append(node.attr)
-        node = node.value
-    parts.append(node.id if isinstance(node, ast.Name) else "")
-    return ".".join(reversed(parts))
+def _detours(tree: ast.Module) -> None:
+    for what, line in detours(tree):
+        zh, en = f"不允许使用 {what}：这道题禁用了一些名字，它能绕过去", f"{what} is not allowed"
+        en += ": it is a way around the names that this problem bans"
+        raise Rejected("BAN", zh, en, line)
 
 
 def _imports(tree: ast.Module, modules: Collection[str]) -> None:

@@ -36,7 +36,7 @@ Ended = Literal[
 class Stopped(Exception):
     """A job has ended before its time; `ended` and `detail` as in `JobResult`."""
 
-    def __init__(self, ended: Ended, detail: str) -> None:
+    def __init__(self, ended: Ended, detail: str = "") -> None:
         super().__init__(ended, detail)
         self.ended: Ended = ended
         self.detail = detail
@@ -139,7 +139,7 @@ class Traffic:
         self._wait_for_exit(GRACE_SECONDS)
         self._outputs.read_all()
         if self._outputs.overflowed:
-            raise Stopped("output", "too much output")
+            raise Stopped("output")
 
     def kill(self) -> bool:
         """End the child if it still runs; False where the keeper does not confirm its end."""
@@ -166,7 +166,7 @@ class Traffic:
             while True:
                 now = time.monotonic()
                 if now >= deadline:
-                    raise Stopped("timeout", "the time is over")
+                    raise Stopped("timeout")
                 ready = self._poll.poll(1000 * min(LOOK_SECONDS, deadline - now))
                 for other, _ in ready:
                     if other != number:
@@ -186,7 +186,7 @@ class Traffic:
             if number not in self._outputs.open:
                 self._poll.unregister(number)
             if self._outputs.overflowed:
-                raise Stopped("output", "too much output")
+                raise Stopped("output")
             return
         self._poll.unregister(number)
         self._keeper_there = False
@@ -206,7 +206,7 @@ class Traffic:
         self._wait_for_exit(GRACE_SECONDS)
         if self.exit is None:
             raise Stopped("protocol", "the program closed its channel to the judge")
-        raise Stopped("exited", "")
+        raise Stopped("exited")
 
     def _wait_for_exit(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -2,6 +2,8 @@
 
     serve       the command: binds, prints the address, ends cleanly
     app, api    the parts put together; the pages; the routes, which are thin
+    stream      a job's events, to its verdict
+    answers     how answers are written, `errors` how refusals are
     security    who may ask (Host, Origin, size), and what a page may do (CSP)
     problems    what the page shows of the problems; `statement` makes their HTML
     desk        jobs from the post to the verdict, and across a server's death

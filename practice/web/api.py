@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from practice.judgelib.static import MAX_BYTES
 from practice.judgelib.store import Standing
 from practice.judgelib.text import Text
 from practice.web import problems
-from practice.web.desk import Desk, Event
+from practice.web.answers import reply
+from practice.web.desk import Desk
 from practice.web.errors import ApiError
 from practice.web.problems import Shelf
 from practice.web.queue import Full
 from practice.web.records import Records
 from practice.web.security import too_large
+from practice.web.stream import stream
 from tools.store import Row, StoreError
 
-# How often a stream looks at its place in the queue, and whether anybody still listens.
-LOOK_SECONDS = 1.0
 NO_SANDBOX = Text(
     "这台机器上没有沙箱：代码以你自己的权限运行，请只运行你自己写的代码。",
     "There is no sandbox on this machine: code runs with your own rights, so run only your own.",
 )
-
-
-def reply(data: Any, status: int = 200) -> Response:
-    """An answer in pure ASCII: whatever a submission printed, it can be sent."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    headers = {"cache-control": "no-store"}
-    return Response(text, status, headers, media_type="application/json")
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -44,6 +36,8 @@ async def _body(request: Request) -> dict[str, Any]:
         data = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
         raise ApiError(400, "请求不是合法的 JSON", "the request is not valid JSON") from None
+    except ClientDisconnect:  # a tab that was closed is no fault of the server's
+        raise ApiError(400, "请求中断了", "the request broke off") from None
     if not isinstance(data, dict):
         raise ApiError(400, "请求应为 JSON 对象", "the request must be a JSON object")
     return data
@@ -141,10 +135,7 @@ def _writing(api: APIRouter, shelf: Shelf, records: Records, desk: Desk) -> None
 
     @api.post("/problems/{id}/run")
     def run(id: str, body: Body, request: Request) -> Response:
-        problem, (text, raw) = shelf.find(id), _source(body)
-        if body.get("draft"):
-            with contextlib.suppress(StoreError):
-                records.progress.keep_draft(id, text)
+        problem, (_, raw) = shelf.find(id), _source(body)
         try:
             return reply({"job": desk.run(problem, raw, request.scope["judge_session"])}, 202)
         except Full as full:
@@ -177,35 +168,8 @@ def _jobs(api: APIRouter, desk: Desk) -> None:
     @api.get("/jobs/{id}/events")
     async def events(id: str, request: Request) -> Response:
         await run_in_threadpool(desk.state, id)  # an unknown job is a 404, not a stream
-        stream = _stream(desk, id, request)
         return StreamingResponse(
-            stream, media_type="text/event-stream", headers={"cache-control": "no-store"}
+            stream(desk, id, request),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store"},
         )
-
-
-async def _stream(desk: Desk, id: str, request: Request) -> AsyncIterator[str]:
-    """The events of a job until its verdict; ends as well when the server or the reader goes."""
-    bell, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    def ring() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(bell.set)
-
-    sent: Event | None = None
-    with desk.listening(id, ring):
-        while not desk.stopped:
-            bell.clear()
-            event = desk.live(id)
-            if event is None:
-                event = await run_in_threadpool(desk.state, id)
-            # A comment shows that the stream is alive where there is nothing new.
-            yield ":\n\n" if event == sent else f"event: {event[0]}\ndata: {_line(event[1])}\n\n"
-            sent = event
-            if event[0] == "verdict" or await request.is_disconnected():
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(bell.wait(), LOOK_SECONDS)
-
-
-def _line(data: dict[str, Any]) -> str:
-    return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import mimetypes
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,18 +18,17 @@ from starlette.types import Receive, Scope, Send
 from practice.judgelib.catalogue import load_catalogue
 from practice.judgelib.sandbox import levels
 from practice.judgelib.text import JudgeError
-from practice.web.api import make_api, reply
+from practice.web.answers import reply
+from practice.web.api import make_api
 from practice.web.desk import Desk
 from practice.web.errors import ApiError, as_json
 from practice.web.problems import Shelf
 from practice.web.queue import EACH, WHOLE, FairQueue
 from practice.web.records import Records
-from practice.web.security import BOOK_CSP, Guard, page_csp
+from practice.web.security import BOOK_CSP, Guard
 from tools.store import StoreError
 
 STATIC = Path(__file__).with_name("static")
-# Stands in index.html where a style element needs the nonce of the page's policy.
-NONCE = "__CSP_NONCE__"
 NO_BOOK = (
     "<!doctype html><meta charset=utf-8><title>404</title>"
     "<p>书还没有生成：运行 <code>make book</code>"
@@ -101,9 +99,7 @@ def _page(status: int) -> Response:
     except OSError as error:
         why = error.strerror or str(error)
         raise ApiError(500, f"没有页面文件：{why}", f"the page's file is missing: {why}") from None
-    nonce = secrets.token_urlsafe(16)
-    headers = {"content-security-policy": page_csp(nonce), "cache-control": "no-store"}
-    return HTMLResponse(text.replace(NONCE, nonce), status, headers)
+    return HTMLResponse(text, status, {"cache-control": "no-store"})
 
 
 class _Book:
@@ -146,13 +142,8 @@ def _explain_errors(app: FastAPI) -> None:
     def wrong_parameter(_: Request, error: Exception) -> Response:
         return reply(as_json("地址里的参数有误", "a parameter of the address is wrong"), 404)
 
-    def ours(_: Request, error: Exception) -> Response:
-        words = f"{type(error).__name__}"
-        return reply(as_json(f"服务器出错：{words}", f"the server failed: {words}"), 500)
-
     app.add_exception_handler(ApiError, api_error)
     app.add_exception_handler(JudgeError, judge_error)
     app.add_exception_handler(StoreError, store_error)
     app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(RequestValidationError, wrong_parameter)
-    app.add_exception_handler(Exception, ours)

@@ -94,8 +94,8 @@ class Shelf:
         """A file of a step's package; what an open problem asks for in it is left to be written."""
         try:
             files = engine.tree_of(self.root, number)
-        except StepError as error:
-            raise ApiError(404, str(error), str(error)) from None
+        except StepError:
+            raise ApiError(404, f"没有第 {number} 步", f"there is no step {number}") from None
         if path not in files:
             words = f"step {number} has no file {path[:120]!r}"
             raise ApiError(404, f"第 {number} 步没有文件 {path[:120]!r}", words)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
 import re
 import secrets
 from http.cookies import CookieError, SimpleCookie
@@ -19,17 +18,19 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from practice.judgelib.static import MAX_BYTES
+from practice.web.answers import compact
 from practice.web.errors import ApiError, as_json
 
 # Cookies know no ports: a plain `session` would sign the reader out of his own local programs.
 COOKIE = "minisgl-session"
 COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{22}")
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]{1,5})?")
 # JSON may write a byte of source as six characters.
 BODY_BYTES = 6 * MAX_BYTES + 4096
 READING = ("GET", "HEAD", "OPTIONS")
 
-OWN = (
-    "default-src 'none'; script-src 'self'; style-src 'self'{nonce}; font-src 'self'; "
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
@@ -40,18 +41,13 @@ BOOK_CSP = (
     "manifest-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
-    "content-security-policy": OWN.format(nonce=""),
+    "content-security-policy": CSP,
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
-
-
-def page_csp(nonce: str) -> str:
-    """The policy of the page; its styles may also be elements that carry `nonce`."""
-    return OWN.format(nonce=f" 'nonce-{nonce}'")
 
 
 def is_loopback(host: str) -> bool:
@@ -83,8 +79,12 @@ class Guard:
         secret = (cookie or fresh or "").encode()
         scope["judge_session"] = hashlib.sha256(secret).hexdigest()[:16]
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 given = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     given.setdefault(name, value)
@@ -95,10 +95,13 @@ class Guard:
 
         try:
             refuse(scope["method"], headers)
+            await self._app(scope, _limited(receive), send_with_headers)
         except ApiError as error:
             await _answer(send_with_headers, error)
-            return
-        await self._app(scope, _limited(receive), send_with_headers)
+        except Exception as error:  # ours: answered here, where the headers are, then logged
+            if not started:
+                await _answer(send_with_headers, _failure(error))
+            raise
 
 
 def refuse(method: str, headers: Headers) -> None:
@@ -144,10 +147,9 @@ def _limited(receive: Receive) -> Receive:
 
 
 def _name_of(host: str) -> str:
-    """The host without its port and brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+    """The host without its port and brackets; empty where it is neither name nor address."""
+    found = HOST.fullmatch(host)
+    return (found[1] or found[2]) if found else ""
 
 
 def _cookie_of(headers: Headers) -> str | None:
@@ -158,8 +160,13 @@ def _cookie_of(headers: Headers) -> str | None:
     return found.value if found and COOKIE_VALUE.fullmatch(found.value) else None
 
 
+def _failure(error: Exception) -> ApiError:
+    what = type(error).__name__
+    return ApiError(500, f"服务器出错：{what}", f"the server failed: {what}")
+
+
 async def _answer(send: Send, error: ApiError) -> None:
-    body = json.dumps(as_json(error.zh, error.en)).encode()
+    body = compact(as_json(error.zh, error.en)).encode()
     kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     kind.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": error.status, "headers": kind})

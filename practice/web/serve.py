@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from practice.judgelib.sandbox import levels
 from practice.judgelib.text import JudgeError
@@ -21,6 +22,8 @@ from tools.lang import tr
 # One reader needs no more, and each holds two boxes, one with torch in it.
 MOST_WORKERS = 2
 GRACE_SECONDS = 1
+# Fewer than the open files that any system allows: out of these, no box could be made either.
+MOST_CONNECTIONS = 200
 
 
 def serve(root: Path, host: str, port: int, level: int | None) -> int:
@@ -29,21 +32,13 @@ def serve(root: Path, host: str, port: int, level: int | None) -> int:
     level = levels.best() if level is None else level
     app = create_app(Settings(root, level, _workers()))
     desk: Desk = app.state.desk
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
     shown = f"[{host}]" if ":" in host else host
     print(f"http://{shown}:{listener.getsockname()[1]}/", flush=True)
     print(tr("Ctrl-C 结束", "Ctrl-C ends it"), flush=True)
     if level == 0:
         print(NO_SANDBOX, file=sys.stderr)
     with contextlib.suppress(KeyboardInterrupt):
-        _Server(config, desk).run([listener])
+        _Server(app).run([listener])
     if not desk.join():
         # A worker is in the middle of a job, perhaps deep in torch: nothing may be torn down
         # under it. Its box ends with this process; the submission is judged by the next server.
@@ -55,9 +50,19 @@ def serve(root: Path, host: str, port: int, level: int | None) -> int:
 class _Server(uvicorn.Server):
     """Ends the streams of events first, which would otherwise be waited for."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk) -> None:
+    def __init__(self, app: FastAPI) -> None:
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            limit_concurrency=MOST_CONNECTIONS,
+            backlog=MOST_CONNECTIONS,
+        )
         super().__init__(config)
-        self._desk = desk
+        self._desk: Desk = app.state.desk
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._desk.stop()
@@ -76,7 +81,7 @@ def _bind(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(2048)
+        listener.listen(MOST_CONNECTIONS)
     except (OSError, OverflowError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise JudgeError(

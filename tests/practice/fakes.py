@@ -71,6 +71,9 @@ FILES = {
     "<!-- /samples -->\n## Why it matters\n",
 }
 
+# A right answer that is not the solution's own text.
+GOOD = "def total(numbers, start):\n    for n in numbers:\n        start += n\n    return start\n"
+
 MUTANTS = {
     "forgets_start": ("Forgets the start.", "sample", "result = start", "result = 0"),
     "starts_late": ("Skips the first number.", "sample", "in numbers:", "in numbers[1:]:"),
@@ -97,6 +100,11 @@ def write_problem(root: Path, **changes: str | None) -> Path:
         else:
             path.write_text(textwrap.dedent(text), "utf-8")
     return folder
+
+
+def reader_file(root: Path) -> Path:
+    """Where a reader of the repository `root` writes this problem."""
+    return root / "workspace" / "practice" / "ch01-total.py"
 
 
 def small_problem(root: Path, **changes: str | None) -> Problem:

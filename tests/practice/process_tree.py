@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
 
@@ -20,6 +21,11 @@ def descendants(root: int) -> set[int]:
     return found - {root}
 
 
-def still_there(pids: set[int]) -> set[int]:
-    """Return those of `pids` that run or wait for burial."""
-    return {pid for pid in pids if os.path.exists(f"/proc/{pid}")}
+def still_there(pids: set[int], seconds: float = 3.0) -> set[int]:
+    """Return those of `pids` that neither ended nor were buried within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while (left := {pid for pid in pids if os.path.exists(f"/proc/{pid}")}) and (
+        time.monotonic() < deadline
+    ):
+        time.sleep(0.01)
+    return left

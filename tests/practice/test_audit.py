@@ -10,7 +10,7 @@ import pytest
 from fakes import FILES, TOML, small_problem
 
 from practice.judgelib import auditing, engine, mutate
-from practice.judgelib.audit import FULL, QUICK, Report, Tier, audit
+from practice.judgelib.audit import Report, Tier, audit
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import load_problem
 from practice.judgelib.cheats import cheats
@@ -117,10 +117,6 @@ def test_the_audit_of_nothing_is_red(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert auditing.run_audit(Catalogue((), ()), [], True, False, None) == 1
     assert "there is no problem to audit" in capsys.readouterr().out
     assert auditing.run_audit(Catalogue((), ("x: broken",)), [], True, False, None) == 1
-
-
-def test_the_quick_tier_is_quick() -> None:
-    assert QUICK.solution_seeds == 1 and FULL.solution_seeds == 20 and FULL.mutant_seeds == 5
 
 
 def test_mutants_change_one_place_and_leave_assertions_alone() -> None:

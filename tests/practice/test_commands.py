@@ -12,16 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes import FILES, TOML, write_problem
+from fakes import FILES, GOOD, TOML, reader_file, write_problem
 
 from practice.judgelib import doctor
 from practice.judgelib.commands import main
-from practice.judgelib.sandbox import paths
+from practice.judgelib.sandbox import levels, paths
 from practice.judgelib.static import MAX_BYTES
 from practice.judgelib.store import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
-GOOD = "def total(numbers, start):\n    for n in numbers:\n        start += n\n    return start\n"
 BAD = GOOD.replace("+=", "-=")
 
 Judge = Callable[..., tuple[int, str, str]]
@@ -45,14 +44,10 @@ def judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Judge:
     return run
 
 
-def mine(root: Path) -> Path:
-    return root / "workspace" / "practice" / "ch01-total.py"
-
-
 def write(root: Path, text: str) -> Path:
-    mine(root).parent.mkdir(parents=True, exist_ok=True)
-    mine(root).write_text(text)
-    return mine(root)
+    reader_file(root).parent.mkdir(parents=True, exist_ok=True)
+    reader_file(root).write_text(text)
+    return reader_file(root)
 
 
 def test_a_bare_call_tells_a_new_reader_what_to_do_in_five_lines(
@@ -122,12 +117,7 @@ def test_a_failure_can_be_repeated_by_its_seed(judge: Judge, tmp_path: Path) -> 
     [
         (b"", "the file is empty"),
         (b"x" * (MAX_BYTES + 10), "too large"),
-        (b"\0\1", "a binary file"),
-        (b"x = '\xff'\n", "line 1: not UTF-8: byte 0xff"),
-        (b"def total(:\n", "line 1: syntax error"),
-        (b"x = 1\n", "defines no function total(numbers, start)"),
         (b"def total(x): pass\n", "line 1: total takes (numbers, start), here (x)"),
-        (b"import nump\n" + GOOD.encode(), "line 1: there is no module nump"),
     ],
 )
 def test_a_bad_file_is_a_ce_with_a_clear_line(
@@ -154,13 +144,30 @@ def test_bad_input_is_one_line_and_status_2(judge: Judge, tmp_path: Path) -> Non
         assert len(err.splitlines()) == 1 and err.startswith("judge.py: ")
 
 
+def test_a_level_that_is_not_here_is_one_line(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, GOOD)
+    monkeypatch.setattr(levels, "obstacle", lambda level: levels.NO_LANDLOCK)
+    said = (2, "", "judge.py: level 2 is not to be had here: the kernel offers no Landlock\n")
+    assert judge("run", "ch01-total", "--level", "2") == said
+    monkeypatch.setenv("MINISGL_LANG", "zh")
+    assert (
+        "这里用不了沙箱 2 级：内核不提供 Landlock" in judge("run", "ch01-total", "--level", "2")[2]
+    )
+
+
 def test_start_never_writes_over_the_reader_s_work(judge: Judge, tmp_path: Path) -> None:
     write(tmp_path, "my work")
     status, _, err = judge("start", "ch01-total")
-    assert status == 2 and "--again begins anew" in err and mine(tmp_path).read_text() == "my work"
+    assert (
+        status == 2
+        and "--again begins anew" in err
+        and reader_file(tmp_path).read_text() == "my work"
+    )
     assert judge("start", "ch01-total", "--again")[0] == 0
-    kept = [path.read_text() for path in mine(tmp_path).parent.glob("ch01-total.2*.py")]
-    assert kept == ["my work"] and "NotImplementedError" in mine(tmp_path).read_text()
+    kept = [path.read_text() for path in reader_file(tmp_path).parent.glob("ch01-total.2*.py")]
+    assert kept == ["my work"] and "NotImplementedError" in reader_file(tmp_path).read_text()
 
 
 def child(root: Path, *arguments: str, **options: object) -> subprocess.Popen[str]:
@@ -202,7 +209,7 @@ def test_a_full_disk_leaves_no_half_a_starter(tmp_path: Path) -> None:
     process = child(tmp_path, "start", "ch01-total", preexec_fn=full)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2 and "File too large" in err and len(err.splitlines()) == 1
-    assert list(mine(tmp_path).parent.iterdir()) == []
+    assert list(reader_file(tmp_path).parent.iterdir()) == []
 
 
 def test_two_terminals_at_once_lose_nothing(judge: Judge, tmp_path: Path) -> None:
@@ -266,13 +273,12 @@ def test_watch_answers_a_save_at_once_and_records_the_ac(judge: Judge, tmp_path:
         read_until(process, "WA", 30)
         took = []
         for number in range(5):
-            time.sleep(0.2)
             write(tmp_path, BAD + f"# {number}\n")
             saved = time.monotonic()
             read_until(process, "WA", 10)
             took.append(time.monotonic() - saved)
         assert min(took) <= 0.3, took
-        mine(tmp_path).unlink()
+        reader_file(tmp_path).unlink()
         read_until(process, "is gone", 10)
         write(tmp_path, GOOD)
         read_until(process, "the reference solution", 10)

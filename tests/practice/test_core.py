@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import TOML, FakeBox, small_problem
+from fakes import GOOD, TOML, FakeBox, small_problem
 
 from practice.judgelib import engine
 from practice.judgelib.audit import QUICK, audit
@@ -18,7 +18,6 @@ from practice.judgelib.verdict import CODES, Verdict, render
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "def total(numbers, start):\n    "
-GOOD = HEAD + "for n in numbers:\n        start += n\n    return start\n"
 
 
 @pytest.fixture
@@ -109,6 +108,7 @@ def test_a_job_that_does_not_end_well_is_never_accepted(
     box = FakeBox(ended=ended, after=after)  # type: ignore[arg-type]
     verdict = judge(problem, GOOD, box=box, seed=7)
     assert verdict.code == code and str(verdict.message)
+    assert verdict.cases == after
 
 
 def test_too_few_answers_are_never_accepted(problem: Problem) -> None:
@@ -176,7 +176,9 @@ def test_leaving_with_status_0_is_not_accepted(problem: Problem, box: Box) -> No
     problem = dataclasses.replace(problem, banned=())
     for body in ("__import__('os')._exit(0)", "raise SystemExit(0)", "quit()"):
         assert judge(problem, HEAD + body, box=box, seed=7).code == "RE"
-    assert judge(problem, "import os\nos._exit(0)\n" + GOOD, box=box, seed=7).code == "RE"
+    verdict = judge(problem, "import os\nos._exit(0)\n" + GOOD, box=box, seed=7)
+    assert verdict.code == "RE" and verdict.traceback == ""
+    assert verdict.message.en == "the process ended without an answer (exit status 0)"
 
 
 def test_an_object_equal_to_everything_is_not_accepted(problem: Problem, box: Box) -> None:

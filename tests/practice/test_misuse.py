@@ -4,15 +4,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from fakes import write_problem
+from fakes import GOOD, reader_file, write_problem
 
+from practice.judgelib import watch
+from practice.judgelib.catalogue import load_catalogue
 from practice.judgelib.text import visible
 from tools.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-GOOD = "def total(numbers, start):\n    for n in numbers:\n        start += n\n    return start\n"
 CALL = "import sys; from pathlib import Path; from practice.judgelib.commands import main; "
 
 
@@ -37,10 +39,6 @@ def judge(
         check=False,
         **given,  # type: ignore[call-overload]
     )
-
-
-def mine(root: Path) -> Path:
-    return root / "workspace" / "practice" / "ch01-total.py"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gb2312"])
@@ -96,8 +94,8 @@ def test_a_named_pipe_is_no_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"judge.py: pipe is a named pipe, not a file\n")
     done = judge(tmp_path, "submit", "ch01-total", "/dev/stdin", input=GOOD.encode())
     assert done.returncode == 0
-    mine(tmp_path).parent.mkdir(parents=True)
-    os.mkfifo(mine(tmp_path))
+    reader_file(tmp_path).parent.mkdir(parents=True)
+    os.mkfifo(reader_file(tmp_path))
     for command in ("run", "watch"):
         done = judge(tmp_path, command, "ch01-total")
         assert done.returncode == 2 and b"is a named pipe" in done.stderr
@@ -127,36 +125,42 @@ def test_a_deleted_folder_to_stand_in(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", start], cwd=gone, env=env, capture_output=True, timeout=60
     )
-    assert done.returncode == 0 and done.stderr == b"" and mine(tmp_path).exists()
+    assert done.returncode == 0 and done.stderr == b"" and reader_file(tmp_path).exists()
 
 
 def test_beginning_anew_twice_in_a_second_keeps_both(tmp_path: Path) -> None:
-    mine(tmp_path).parent.mkdir(parents=True)
-    mine(tmp_path).write_text("my work")
+    reader_file(tmp_path).parent.mkdir(parents=True)
+    reader_file(tmp_path).write_text("my work")
     for _ in range(2):
         assert judge(tmp_path, "start", "ch01-total", "--again").returncode == 0
-    kept = [path.read_text() for path in mine(tmp_path).parent.glob("ch01-total.2*.py")]
+    kept = [path.read_text() for path in reader_file(tmp_path).parent.glob("ch01-total.2*.py")]
     assert len(kept) == 2 and "my work" in kept
 
 
-def test_watch_says_that_the_file_is_none(tmp_path: Path) -> None:
-    mine(tmp_path).parent.mkdir(parents=True)
-    mine(tmp_path).write_text("def total(numbers, start):\n    return 1\n")
-    code = "import threading, time; from pathlib import Path\n"
-    code += "from practice.judgelib import watch, workspace\n"
-    code += "from practice.judgelib.catalogue import load_catalogue\n"
-    code += f"problem = load_catalogue(Path({str(tmp_path)!r}))['ch01-total']\n"
-    code += "path = workspace.file_of(problem)\n"
-    code += "def later():\n    time.sleep(0.5); path.unlink(); path.mkdir()\n"
-    code += "    time.sleep(0.5); path.rmdir(); path.write_text('def total(x): pass')\n"
-    code += "threading.Thread(target=later).start()\n"
-    code += "watch.watch(problem, None, False, turns=3)\n"
-    env = os.environ | {"PYTHONPATH": str(ROOT), "MINISGL_LANG": "en"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, timeout=60
-    )
-    assert b"WA wrong answer" in done.stdout and b"Is a directory" in done.stdout
-    assert b"CE cannot be compiled" in done.stdout and done.stderr == b""
+def test_watch_says_that_the_file_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINISGL_LANG", "en")
+    path = reader_file(tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text("def total(numbers, start):\n    return 1\n")
+
+    def becomes_a_folder() -> None:
+        path.unlink()
+        path.mkdir()
+
+    def becomes_a_file_again() -> None:
+        path.rmdir()
+        path.write_text("def total(x): pass")
+
+    # Each time that nothing is new and the watch would wait, something happens.
+    events = iter((becomes_a_folder, becomes_a_file_again))
+    clock = SimpleNamespace(sleep=lambda _: next(events)(), strftime=str, perf_counter=float)
+    monkeypatch.setattr(watch, "time", clock)
+    watch.watch(load_catalogue(tmp_path)["ch01-total"], None, False, turns=3)
+    shown = capsys.readouterr()
+    said = [shown.out.find(w) for w in ("WA wrong answer", "Is a directory", "CE cannot be")]
+    assert said == sorted(said) and said[0] > 0 and shown.err == ""
 
 
 @pytest.mark.parametrize("loss", ["unlink", "empty"])

@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -184,9 +183,11 @@ def test_a_locked_store_is_waited_for() -> None:
         store.put("hints", {"problem": "a", "number": 1, "at": 0})
         other = sqlite3.connect(store_path(), isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        child = python("with Progress() as progress:\n    progress.take_hint('b', 1)\n")
-        time.sleep(1.0)
-        assert child.poll() is None
+        work = "with Progress() as progress:\n    print('now', flush=True)\n"
+        child = python(f"{work}    progress.take_hint('b', 1)\n")
+        assert child.stdout is not None and child.stdout.readline() == "now\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(0.3)
         other.execute("COMMIT")
         other.close()
         assert child.wait(60) == 0

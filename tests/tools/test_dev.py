@@ -300,6 +300,41 @@ def test_the_closing_line_is_found(text: str, expected: str) -> None:
     assert closing_line(text) == expected
 
 
+def test_the_book_is_built_where_it_is_needed_and_the_judge_serves_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[tuple[str, ...]] = []
+    failures = {"environment": "", "book": ""}
+
+    def stage(environment: Environment, name: str, *words: str) -> Stage:
+        commands.append(words)
+        return Stage(name, lambda: failures[name])
+
+    def replace(program: str, words: list[str]) -> None:
+        commands.append((program, *words[1:]))
+
+    prepared = Stage("environment", lambda: failures["environment"], needed=True)
+    monkeypatch.setattr(dev, "command_stage", stage)
+    monkeypatch.setattr(dev, "preparation", lambda environment, torch_index: prepared)
+    monkeypatch.setattr(os, "execv", replace)
+    python = str(Environment(ROOT).python)
+    build, judge = ("-m", "tools.book", "build"), (python, "practice/judge.py", "serve")
+    assert dev.main(["book"]) == 0
+    assert commands == [build]
+    dev.main(["serve"])
+    dev.main(["serve", "--", "--port", "8001"])
+    lazy = (*build, "--if-needed")
+    assert commands[1:] == [lazy, judge, lazy, (*judge, "--port", "8001")]
+    failures["book"] = "does not build"
+    assert dev.main(["book"]) == 1
+    commands.clear()
+    dev.main(["serve"])
+    assert commands == [lazy, judge], "exercises can be solved without the book"
+    failures["environment"] = "no Python"
+    commands.clear()
+    assert dev.main(["serve"]) == 1 and commands == [lazy]
+
+
 @pytest.fixture
 def used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout after use, with the model in a cache folder beside it."""

@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
 def _parser() -> argparse.ArgumentParser:
     summary, _, details = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
-        "python -m tools.book",
+        "python3 -m tools.book",
         description=summary,
         epilog=details,
         formatter_class=argparse.RawDescriptionHelpFormatter,

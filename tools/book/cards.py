@@ -68,18 +68,21 @@ def facts(context: Context, text: str) -> str:
         body[3][1] = say(
             "一个独立的脚本，不进软件包", "one script that stands alone, nothing in the package"
         )
-    return _untitled(body, "facts")
+    return _card_of(body)
 
 
-def _untitled(body: list[list[str]], name: str) -> str:
-    cells = "\n".join(
-        f'<tr><th scope="row">{one}</th><td markdown>{two}</td></tr>' for one, two in body
-    )
-    return f'<table class="{name}" markdown="1">\n{cells}\n</table>'
+def _card_of(body: list[list[str]]) -> str:
+    cells = "\n".join(f'<tr><th scope="row">{one}</th><td>{two}</td></tr>' for one, two in body)
+    return f'<table class="facts">\n{cells}\n</table>'
 
 
 def _source(context: Context, path: str) -> str:
-    return f"[`{path}`]({context.sources.blob(path)})"
+    return f'<a href="{context.sources.blob(path)}"><code>{path}</code></a>'
+
+
+def _boxed(kind: str, markdown: str) -> str:
+    """A table in a box of its kind, for the style sheet."""
+    return f'<div class="{kind}" markdown="1">\n\n{markdown}\n\n</div>'
 
 
 def problems(context: Context, text: str) -> str:
@@ -158,10 +161,8 @@ def bench_table(context: Context, text: str) -> str:
         for one in found
     ]
     numbers = {i for i, column in enumerate(columns) if not isinstance(found[0][column], str)}
-    return (
-        f"{table(head, body, numbers)}\n{{ .bench }}\n\n"
-        f"{caption(context.language, document)}\n{{ .caption }}"
-    )
+    made = f"{caption(context.language, document)}\n{{ .caption }}"
+    return _boxed("bench", f"{table(head, body, numbers)}\n\n{made}")
 
 
 def roadmap(context: Context, text: str) -> str:
@@ -192,7 +193,7 @@ def roadmap(context: Context, text: str) -> str:
         part = here
         texts = (stretch.limit, stretch.ability, stretch.proof)
         body.append([_stop(context, stretch, step), *(one[language] for one in texts)])
-    return table(head, body) + "\n{ .road }"
+    return _boxed("road", table(head, body))
 
 
 def _stop(context: Context, stretch: Stretch, step: Step | None) -> str:
@@ -204,7 +205,7 @@ def _stop(context: Context, stretch: Stretch, step: Step | None) -> str:
             f"docs/book.toml 的 [[road]] 第 {number} 章缺少 title 或 part",
             f"chapter {number} in docs/book.toml [[road]] lacks title or part",
         )
-    return f"{number} {stretch.title[context.language]} {context.say('（待写）', '(to come)')}"
+    return f"{number} {stretch.title[context.language]}{context.say('（待写）', ' (to come)')}"
 
 
 def status(context: Context, text: str) -> str:
@@ -235,7 +236,7 @@ def status(context: Context, text: str) -> str:
                 str(count) if count else "–",
             ]
         )
-    return table(head, body, {1, 2, 3, 5}) + "\n{ .status }"
+    return _boxed("status", table(head, body, {1, 2, 3, 5}))
 
 
 def count_tests(source: str) -> int:

@@ -116,7 +116,7 @@ def _settings(sources: Sources) -> Iterator[Fault]:
 
 def _notebooks(sources: Sources) -> Iterator[Fault]:
     for path in stale(sources):
-        again = "python -m tools.book notebooks"
+        again = "python3 -m tools.book notebooks"
         yield Fault(path, 0, tr(f"过时：运行 {again}", f"stale: run {again}"))
 
 

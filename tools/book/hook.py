@@ -11,6 +11,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page as SitePage
 
@@ -23,8 +24,9 @@ import jieba  # noqa: E402
 from tools.book.changes import write_changes  # noqa: E402  (the root must be importable first)
 from tools.book.expand import expand  # noqa: E402
 from tools.book.pages import Page  # noqa: E402
+from tools.book.searching import rebase, split_index  # noqa: E402
 from tools.book.sources import BRANCH, Sources  # noqa: E402
-from tools.book.words import page_links  # noqa: E402
+from tools.book.words import LANGUAGES, page_links  # noqa: E402
 
 jieba.setLogLevel(logging.WARNING)  # the search plugin loads its dictionary, which is no news
 
@@ -38,7 +40,11 @@ def _sources() -> Sources:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Name the repository: its address is written in one place, which is not mkdocs.yml."""
+    """Name the repository: its address is written in one place, which is not mkdocs.yml.
+
+    Each build reads the repository again, so that `mkdocs serve` shows what has changed.
+    """
+    _sources.cache_clear()
     config.repo_url = _sources().repository
     config.repo_name = config.repo_url.rpartition("/")[2]
     return config
@@ -60,13 +66,19 @@ def on_page_context(context: Any, page: SitePage, config: MkDocsConfig, nav: Any
 
 
 def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
-    """Take out what makes the theme ask for the site map of the other language, page by page.
+    """Keep the theme's script from what is not there, and let it search in the page's language.
 
-    There is one site map, at the root. The reader's link to the other language stays.
+    For each link to the other language in the head it would ask for a site map beside that page;
+    the reader's own link to it stays.
     """
-    return ALTERNATE.sub("", output)
+    output = ALTERNATE.sub("", output)
+    default = page.file.src_uri.startswith(f"{LANGUAGES[0]}/")
+    return output if default else rebase(output)
 
 
+@event_priority(-200)  # after the languages are put together, which is done at -100
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the page of each chapter's whole change beside the pages."""
-    write_changes(_sources(), Path(config.site_dir))
+    """Write the page of each chapter's whole change, and one search index per language."""
+    site = Path(config.site_dir)
+    write_changes(_sources(), site)
+    split_index(site)

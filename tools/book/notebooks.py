@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,7 +171,8 @@ def _execute(sources: Sources, step: Step) -> str:
         try:
             client.execute()
         except (nbclient.exceptions.CellExecutionError, RuntimeError, TimeoutError) as error:
-            last = str(error).strip().splitlines()[-1]
+            # Tracebacks of a kernel are coloured for a terminal.
+            last = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip().splitlines()[-1]
             raise BookError(f"{path_of(step)}：{last}", f"{path_of(step)}: {last}") from None
     return "".join(
         output.text

@@ -2,8 +2,8 @@
 
 `steps.py check` proves it by running every main, which takes minutes; a page must know in no time.
 So docs/records.json holds a hash of what each main ran on when its output was last compared, and
-`python -m tools.book record` compares again, by running, those whose hash has changed. Comments and
-docstrings do not count.
+`python3 -m tools.book record` compares again, by running, those whose hash has changed. Comments
+and docstrings do not count.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PATH = "docs/records.json"
 
 def check_record(sources: Sources, step: Step) -> None:
     """BookError when a chapter's output is missing or was printed by other sources."""
-    again = f"python -m tools.book record {step.number}"
+    recorder = f"python3 tools/steps.py record {step.number}"
+    again = f"python3 -m tools.book record {step.number}"
     for language in LANGUAGES:
         if not expected_file(step, language).is_file():
             raise BookError(
-                f"{step.label} 没有记录下来的输出：运行 python tools/steps.py record {step.number}",
-                f"{step.label} has no recorded output: "
-                f"run python tools/steps.py record {step.number}",
+                f"{step.label} 没有记录下来的输出：运行 {recorder}",
+                f"{step.label} has no recorded output: run {recorder}",
             )
     if _stored(sources.root).get(step.label) != source_hash(sources, step):
         raise BookError(
@@ -69,7 +69,7 @@ def _compare(sources: Sources, step: Step, folder: Path, language: str) -> None:
         raise StepError(f"{step.main}: {failure(ended)}")
     changed = difference(expected_file(step, language).read_text("utf-8"), ended.output)
     if changed:
-        again = f"python tools/steps.py record {step.number}"
+        again = f"python3 tools/steps.py record {step.number}"
         raise BookError(
             f"{step.main}（{language}）的输出变了：运行 {again}\n{changed}",
             f"{step.main} ({language}) prints something else: run {again}\n{changed}",

@@ -18,11 +18,10 @@ from tools.steplib.run import environment, python
 PYTHON = ("python", "py", "python3", "pycon")
 RUN = "run"
 LIMIT_SECONDS = 300
-# Importing torch takes longer than any block does, so that is done once per chapter; each block
-# then runs in a copy of the process, and what it leaves behind is gone with it.
+# Imports take longer than any block does, so they are done once per chapter; each block then runs
+# in a copy of the process, and what it leaves behind is gone with it.
 DRIVER = """
-import contextlib, io, json, os, sys, traceback
-import torch
+import ast, contextlib, importlib, io, json, os, sys, traceback
 
 def run(block):
     try:
@@ -32,8 +31,20 @@ def run(block):
         return traceback.format_exc().strip().splitlines()[-1]
     return ""
 
+def asked(block):
+    with contextlib.suppress(SyntaxError):
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+
+blocks = json.load(sys.stdin)
+for name in dict.fromkeys(name for block in blocks for name in asked(block)):
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
 said = []
-for block in json.load(sys.stdin):
+for block in blocks:
     receive, send = os.pipe()
     child = os.fork()
     if not child:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,6 @@ def record(sources: Sources, key: str) -> dict[str, Any]:
     return document
 
 
-@lru_cache(maxsize=1024)
 def script_hash(script: Path) -> str:
     """The hash that records hold of the script that made them, by the function that wrote it."""
     folder = str(Path(__file__).resolve().parents[2] / "bench")

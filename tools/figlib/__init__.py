@@ -6,7 +6,7 @@ One visual language: a request has a colour and a letter, a page is a square, a 
 - a module such as `ch08.py`: a function under `@figure("NAME")` per figure, named in `chapters.py`,
 - its words to `labels.toml`, in Chinese and in English,
 - if a run is to be shown, a recorder under `runs/`, named in `traces.py`; then
-  `python tools/figures.py record NAME`, once, and `check`.
+  `python3 tools/figures.py record NAME`, once, and `check`.
 
 Only recording runs a step; drawing imports no torch.
 """

@@ -63,8 +63,8 @@ def output_lines(number: int) -> list[str]:
     except OSError:
         raise FigureError(
             tr(
-                f"{path.name} 缺失：请运行 python tools/steps.py record {number}",
-                f"{path.name} is missing: run python tools/steps.py record {number}",
+                f"{path.name} 缺失：请运行 python3 tools/steps.py record {number}",
+                f"{path.name} is missing: run python3 tools/steps.py record {number}",
             )
         ) from None
 

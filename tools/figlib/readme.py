@@ -45,8 +45,8 @@ def faults() -> list[str]:
         if not path.is_file() or path.read_text("utf-8") != text:
             found.append(
                 tr(
-                    f"docs/assets/{path.name} 已过期：请运行 python tools/figures.py readme",
-                    f"docs/assets/{path.name} is stale: run python tools/figures.py readme",
+                    f"docs/assets/{path.name} 已过期：请运行 python3 tools/figures.py readme",
+                    f"docs/assets/{path.name} is stale: run python3 tools/figures.py readme",
                 )
             )
     return found

@@ -44,7 +44,7 @@ def load(name: str) -> dict[str, Any]:
 
 def find_fault(name: str) -> str | None:
     """One line that says what is wrong with a trace and what to do, or None."""
-    again = f"python tools/figures.py record {name}"
+    again = f"python3 tools/figures.py record {name}"
     try:
         recorded = _document(name)["made_by"]
     except (OSError, ValueError, KeyError, TypeError):

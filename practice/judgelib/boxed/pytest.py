@@ -1,6 +1,5 @@
 """Stands for pytest inside the box: what the tests of the steps use of it, and nothing else."""
 
-import math
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +19,6 @@ def __getattr__(name: str) -> Any:
 def fixture(*arguments: Any, **options: Any) -> Any:
     """A fixture is left as it is: the tests that run here take none."""
     return arguments[0] if arguments and callable(arguments[0]) else lambda function: function
-
-
-def param(*values: Any, **options: Any) -> Any:
-    """The values themselves."""
-    return values[0] if len(values) == 1 else values
 
 
 class _Marks:
@@ -68,23 +62,3 @@ class _Raises:
 def raises(kinds: Any, match: str | None = None) -> _Raises:
     """The `with` block must raise one of these."""
     return _Raises(kinds, match)
-
-
-class _Approx:
-    def __init__(self, value: Any, rel: float | None, abs: float | None) -> None:
-        self._value, self._rel, self._abs = value, rel, abs
-
-    def __eq__(self, other: Any) -> bool:
-        if isinstance(self._value, (list, tuple)):
-            pairs = zip(self._value, other, strict=True)
-            return all(_Approx(one, self._rel, self._abs) == two for one, two in pairs)
-        rel = 1e-6 if self._rel is None else self._rel
-        return math.isclose(self._value, other, rel_tol=rel, abs_tol=self._abs or 1e-12)
-
-    def __hash__(self) -> int:
-        raise TypeError("an approximate value has no hash")
-
-
-def approx(value: Any, rel: float | None = None, abs: float | None = None) -> _Approx:
-    """Equal to what is close enough."""
-    return _Approx(value, rel, abs)

@@ -6,5 +6,5 @@
 | 2     | no new privileges, no capabilities, Landlock, a seccomp filter, resource limits   |
 | 0     | resource limits and the watchdog only: for one's own code                         |
 
-Standard library only; the modules that lock a process down run inside the box too.
+The modules that lock a process down run inside the box too: these use the standard library only.
 """

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import PurePosixPath
 
 from practice.judgelib.sandbox import paths
+from practice.judgelib.text import Text
 
 # Where the box's own code lies inside.
 INSIDE_ROOT = "/judge"
@@ -41,19 +42,21 @@ def command(info: int | None = None) -> list[str]:
     return [*arguments, "--"]
 
 
-def try_out() -> str | None:
+def try_out() -> Text | None:
     """Start and end a box; return None when that works, else one line saying why not."""
     if program() is None:
-        return "bubblewrap (bwrap) is not installed"
+        return Text("没有安装 bubblewrap（bwrap）", "bubblewrap (bwrap) is not installed")
     test = [*command(), paths.interpreter(), "-I", "-S", "-c", "pass"]
     try:
         done = subprocess.run(test, capture_output=True, text=True, timeout=20, env={}, cwd="/")
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"bubblewrap cannot run: {error}"
+        return Text(f"bubblewrap 运行不了：{error}", f"bubblewrap cannot run: {error}")
     if done.returncode == 0:
         return None
-    said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-    return f"bubblewrap cannot make a box here: {said[-1]}"
+    *_, said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return Text(
+        f"bubblewrap 在这里建不了沙箱：{said}", f"bubblewrap cannot make a box here: {said}"
+    )
 
 
 def _binds() -> list[str]:

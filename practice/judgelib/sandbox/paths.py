@@ -7,7 +7,6 @@ from pathlib import Path
 
 # This folder's repository must not be readable in the box: it holds the solutions.
 ROOT = Path(__file__).resolve().parents[3]
-JUDGELIB = ROOT / "practice" / "judgelib"
 # What runs inside the box, relative to the root.
 INSIDE = [
     f"practice/judgelib/{name}"

@@ -103,7 +103,7 @@ class BoxProcess:
                 socket.send_fds(self._socket, [keeper.NEW_KEEPER], [theirs.fileno()])
             except OSError as error:
                 ours.close()
-                raise SandboxError(self._complaint("the box has gone")) from error
+                raise self._error("沙箱不在了", "the box has gone") from error
         return ours
 
     def greet(self, keeper_socket: socket.socket) -> None:
@@ -130,16 +130,19 @@ class BoxProcess:
         try:
             letter, pid = receive_with_sender(sock, 1)
         except OSError as error:
-            raise SandboxError(self._complaint("the box does not answer")) from error
+            raise self._error("沙箱没有回答", "the box does not answer") from error
         sock.settimeout(None)
         if letter != keeper.READY:
-            raise SandboxError(self._complaint("the box has ended"))
+            raise self._error("沙箱结束了", "the box has ended")
         return pid or self._process.pid
 
-    def _complaint(self, what: str) -> str:
+    def _error(self, zh: str, en: str) -> SandboxError:
+        """Return an error that ends with the last line that the box said."""
         self._messages.seek(0)
-        said = self._messages.read(8192).decode("utf-8", "replace").strip().splitlines()
-        return f"{what} (level {self.level}): {said[-1] if said else 'no message'}"
+        words = self._messages.read(8192).decode("utf-8", "replace").strip()
+        *_, said = words.splitlines() or ["-"]
+        level = self.level
+        return SandboxError(f"{zh}（{level} 级）：{said}", f"{en} (level {level}): {said}")
 
 
 def user_of(level: int, read: list[str]) -> int | None:

@@ -106,7 +106,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["forward", ["C"], t[5:6]],
             ),
             one(
-                "结束后留在树里，位置不够就淘汰",
+                "结束后留在树里，位置不够就驱逐",
                 "kept after its end, evicted for want of room",
                 5,
                 s,

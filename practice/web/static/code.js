@@ -1,4 +1,5 @@
 // The code of a problem: the editor, its draft, and the step's files beside it.
+import { ApiError, call, of } from "./api.js";
 import { el, fill } from "./dom.js";
 import { Draft } from "./drafts.js";
 import { makeEditor } from "./editor.js";
@@ -9,8 +10,7 @@ import { treeView } from "./tree.js";
 
 /** The pane of one problem; `ready()` makes the editor once `element` is in the page. */
 export class CodePane {
-  constructor(id, problem) {
-    this.id = id;
+  constructor(problem) {
     this.problem = problem;
     this.host = el("div", { class: "editor" });
     this.viewer = el("div", { class: "view", hidden: true });
@@ -69,6 +69,13 @@ export class CodePane {
     this.#view(false);
   }
 
+  /** Open the file of the command line as it is on the disk now; throws ApiError. */
+  async openFile() {
+    const { file } = await call("GET", of(this.problem.id));
+    if (file === null) throw new ApiError(404, TEXTS.noFile);
+    this.open(file);
+  }
+
   /** Back to the starter; throws ApiError. */
   async startOver() {
     const { file, starter } = this.problem;
@@ -113,7 +120,7 @@ export class CodePane {
   #openDraft() {
     const { draft, file, starter } = this.problem;
     const server = draft?.source ?? file ?? starter;
-    this.draft = new Draft(this.id, server, {
+    this.draft = new Draft(this.problem.id, server, {
       show: (text, kind) => {
         say(this.saved, text);
         this.saved.dataset.kind = kind;

@@ -28,7 +28,8 @@ export class Draft {
     this.failures = 0;
     this.key = `judge.draft.${id}`;
     this.channel = new BroadcastChannel(this.key);
-    this.channel.onmessage = ({ data }) => this.#heard(data);
+    this.channel.onmessage = ({ data }) =>
+      this.#heard(data.source, TEXTS.otherTab(moment(data.at)));
     window.addEventListener("pagehide", () => this.#leave());
     document.addEventListener("visibilitychange", () => {
       if (document.visibilityState === "visible") this.#compare();
@@ -45,8 +46,12 @@ export class Draft {
 
   /** The version that never reached the server, or null: {source, at in seconds}. */
   unsaved() {
-    const found = JSON.parse(kept(this.key) ?? "null");
-    return typeof found?.source === "string" ? found : null;
+    try {
+      const found = JSON.parse(kept(this.key));
+      return typeof found?.source === "string" && Number.isFinite(found.at) ? found : null;
+    } catch {
+      return null; // not of this page
+    }
   }
 
   /** The editor's text is now this one. */
@@ -137,22 +142,24 @@ export class Draft {
     );
   }
 
-  #heard({ source, at }) {
+  #heard(source, text) {
     this.saved = source;
     if (source === this.source) return;
     clearTimeout(this.timer);
     this.paused = true;
-    this.other({ source, text: TEXTS.otherTab(moment(at)) });
+    this.other({ source, text });
   }
 
-  // Another browser, or the command line, may have written while this tab was hidden.
+  // Another browser, or an editor, may have written while this tab was hidden.
   async #compare() {
     if (this.paused || this.saving) return;
     const before = this.saved;
     try {
-      const { draft } = await call("GET", of(this.id));
+      const { draft, file } = await call("GET", of(this.id));
+      const found = draft?.source ?? file ?? before;
       const ours = this.paused || this.saving || this.saved !== before;
-      if (draft && draft.source !== before && !ours) this.#heard(draft);
+      if (found === before || ours) return;
+      this.#heard(found, draft ? TEXTS.otherTab(moment(draft.at)) : TEXTS.otherFile);
     } catch {
       // Gone for now: the notice is up already.
     }

@@ -34,19 +34,17 @@ export function makeEditor(host, { text, label, symbols = [], onChange = null })
   root.replaceChildren();
   const state = EditorState.create({ doc: text, extensions });
   const view = new EditorView({ state, parent: root, root });
-  const forget = onLanguage(() => view.dispatch({ effects: words.reconfigure(wordsOf(label)) }));
+  const forget = onLanguage(() => {
+    if (host.isConnected) view.dispatch({ effects: words.reconfigure(wordsOf(label)) });
+    else forget(); // another file is looked at now
+  });
   return {
-    view,
     text: () => view.state.doc.toString(),
     replace: (next) => replace(view, next),
     goTo: (line) => goTo(view, line),
     jump: (symbol) => jump(view, symbols, symbol),
     showFirst: () => showFirst(view, symbols),
     focus: () => view.focus(),
-    close() {
-      forget();
-      view.destroy();
-    },
   };
 }
 
@@ -122,7 +120,6 @@ function goTo(view, number) {
 function jump(view, symbols, symbol) {
   const place = placesOf(view.state, symbols).find((one) => one.symbol === symbol);
   if (place) select(view, place.from);
-  return place !== undefined;
 }
 
 // What is to be written is seldom at the top of a file of the engine. Only the editor scrolls:

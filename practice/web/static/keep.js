@@ -9,13 +9,12 @@ export function kept(key, store = () => localStorage) {
   }
 }
 
-/** Keep a text, or drop it when it is null; false when the store does not take it. */
+/** Keep a text, or drop it when it is null. */
 export function keep(key, text, store = () => localStorage) {
   try {
     if (text === null) store().removeItem(key);
     else store().setItem(key, text);
-    return true;
   } catch {
-    return false;
+    // Whoever needs to know asks `kept`.
   }
 }

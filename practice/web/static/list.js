@@ -81,7 +81,7 @@ function card(problem) {
     el(
       "a",
       { class: "card", href: `/p/${problem.id}` },
-      el("span", { class: `state ${problem.state}` }, icon(ICONS[problem.state])),
+      el("span", { class: `state ${problem.state}`, title: TEXTS.states[problem.state] }, icon(ICONS[problem.state])),
       el("span", { class: "card-title" }, problem.title),
       el("span", { class: "unseen" }, TEXTS.states[problem.state]),
       el("span", { class: "kind" }, TEXTS.kinds[problem.kind]),

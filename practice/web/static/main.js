@@ -11,10 +11,9 @@ async function show() {
   const match = /^\/p\/([^/]+)\/?$/.exec(location.pathname);
   if (match) {
     const { problemPage } = await import("./problem.js");
-    const id = decodeURIComponent(match[1]);
     const [problem, all] = await Promise.all([call("GET", `/api/problems/${match[1]}`), list]);
     frame(all);
-    await problemPage(main, id, problem, all);
+    await problemPage(main, problem, all);
   } else {
     const { listPage } = await import("./list.js");
     const all = await list;
@@ -46,6 +45,10 @@ function failed(error) {
   announce(text);
 }
 
+// Brought back whole by the back button, the page would show how things stood when it was left.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload();
+});
 header();
 watchConnection(() => call("GET", "/api/status").catch(() => {}));
 show().catch(failed);

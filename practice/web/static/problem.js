@@ -8,9 +8,9 @@ import { TEXTS } from "./texts.js";
 import { workbench } from "./workbench.js";
 
 /** Show a problem; `all` is the answer of /api/problems, which knows its chapter. */
-export async function problemPage(main, id, problem, all) {
+export async function problemPage(main, problem, all) {
   title(problem.title);
-  const chapter = all.chapters.find((one) => one.problems.some((card) => card.id === id));
+  const chapter = all.chapters.find((one) => one.problems.some((card) => card.id === problem.id));
   const statement = el("div", { class: "statement-text" });
   const desk = el("div", { class: "desk" });
   const state = el(
@@ -22,7 +22,7 @@ export async function problemPage(main, id, problem, all) {
   const accepted = () => {
     state.hidden = false;
   };
-  const bench = workbench(id, problem, accepted);
+  const bench = workbench(problem, accepted);
   fill(
     desk,
     el(

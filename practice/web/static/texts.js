@@ -44,18 +44,16 @@ export const TEXTS = {
     accepted: t("已通过", "accepted"),
   },
   difficulties: {
-    easy: t("容易", "easy"),
+    easy: t("简单", "easy"),
     medium: t("中等", "medium"),
-    hard: t("较难", "hard"),
+    hard: t("困难", "hard"),
   },
   kinds: {
-    call: t("写函数", "a function"),
-    ops: t("写类", "a class"),
-    engine: t("引擎代码", "engine code"),
-    kernel: t("内核", "a kernel"),
-    bug: t("找错", "a planted fault"),
-    tests: t("写测试", "tests"),
-    predict: t("预测", "a prediction"),
+    call: t("函数", "function"),
+    ops: t("类", "class"),
+    engine: t("引擎文件", "engine file"),
+    bug: t("修复", "repair"),
+    predict: t("预测", "predict"),
   },
 
   // The problem page
@@ -96,6 +94,7 @@ export const TEXTS = {
     "Replace the code by the starter? The draft is lost; what you submitted stays in the history.",
   ),
   openFile: t("打开 workspace 里的文件", "Open the file in workspace"),
+  noFile: t("这个文件已经不在了。", "This file is no longer there."),
   openFileAsk: t(
     "把编辑器里的代码换成 workspace/practice 里的文件？",
     "Replace the code by the file in workspace/practice?",
@@ -116,6 +115,10 @@ export const TEXTS = {
       `这道题刚在另一个标签页里改过（${at.zh}）。这里先不再自动保存。`,
       `This problem was changed in another tab (${at.en}). Saving is paused here.`,
     ),
+  otherFile: t(
+    "workspace 里的文件改过了。这里先不再自动保存。",
+    "The file in workspace was changed. Saving is paused here.",
+  ),
   unsaved: (at) =>
     t(
       `这个浏览器里还有一份没保存上的代码（${at.zh}）。`,

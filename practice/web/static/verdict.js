@@ -68,8 +68,7 @@ function measured(verdict) {
   const right = code === "AC" ? TEXTS.cases : TEXTS.casesRight;
   return [
     cases ? [" · ", el("span", {}, right(cases))] : null,
-    " · ",
-    el("span", {}, TEXTS.measured(seconds.toFixed(2), Math.round(mb))),
+    mb ? [" · ", el("span", {}, TEXTS.measured(seconds.toFixed(2), Math.round(mb)))] : null,
   ];
 }
 

@@ -5,6 +5,7 @@ import { resume, start } from "./judging.js";
 import { TEXTS } from "./texts.js";
 import { spoken, verdictView } from "./verdict.js";
 
+const STACKED = "(max-width: 56rem), (max-height: 36rem)"; // as in problem.css
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
 /**
@@ -12,8 +13,8 @@ const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
  * page, `accepted()` hears of an AC.
  */
 export class Verdicts {
-  constructor(id, problem, code, { open, accepted }) {
-    Object.assign(this, { id, problem, code, open, accepted, busy: false });
+  constructor(problem, code, { open, accepted }) {
+    Object.assign(this, { problem, code, open, accepted, busy: false });
     this.panel = el("div", {}, el("p", { class: "quiet" }, TEXTS.nothingYet));
     const run = problem.kind === "predict" ? TEXTS.check : TEXTS.run;
     this.buttons = [
@@ -25,7 +26,7 @@ export class Verdicts {
 
   /** Go on with what was on its way before a reload. */
   resume() {
-    resume(this.id, this);
+    resume(this.problem.id, this);
   }
 
   /** Send what is in the editor: "run" or "submit". */
@@ -35,7 +36,7 @@ export class Verdicts {
     this.code.show();
     this.code.draft.save();
     try {
-      await start(this.id, kind, this.code.text(), this);
+      await start(this.problem.id, kind, this.code.text(), this);
     } catch (error) {
       this.lost(error.text);
     }
@@ -117,9 +118,9 @@ export class Verdicts {
     for (const button of this.buttons) button.setAttribute("aria-disabled", String(now));
   }
 
-  // On a narrow screen the result is below the code, and would come unseen.
+  // On a narrow or low screen the result is below the code, and would come unseen.
   #reveal() {
-    if (!matchMedia("(max-width: 56rem)").matches) return;
+    if (!matchMedia(STACKED).matches) return;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const behavior = calm ? "auto" : "smooth";
     document.getElementById("result").scrollIntoView({ behavior, block: "start" });

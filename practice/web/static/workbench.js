@@ -14,10 +14,11 @@ import { Verdicts } from "./verdicts.js";
  * The workbench of a problem: `element`, `focus()`, and `ready()` to call once it is in the page;
  * `accepted()` hears of an AC.
  */
-export function workbench(id, problem, accepted) {
-  const code = new CodePane(id, problem);
+export function workbench(problem, accepted) {
+  const { id } = problem;
+  const code = new CodePane(problem);
   const [hints, history, solution] = [el("div"), el("div"), el("div")];
-  const verdicts = new Verdicts(id, problem, code, {
+  const verdicts = new Verdicts(problem, code, {
     open: (tab, focus) => tabs.open(tab, focus),
     accepted() {
       solutionPanel(solution, id, true);
@@ -66,7 +67,8 @@ function rare(code, problem, verdicts) {
     await code.startOver().catch((error) => verdicts.lost(error.text));
   };
   const openFile = async () => {
-    if (await ask(TEXTS.openFileAsk, TEXTS.yes)) code.open(problem.file);
+    if (!(await ask(TEXTS.openFileAsk, TEXTS.yes))) return;
+    await code.openFile().catch((error) => verdicts.lost(error.text));
   };
   return el(
     "div",

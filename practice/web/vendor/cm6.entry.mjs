@@ -17,14 +17,7 @@ export {
   syntaxHighlighting,
 } from "@codemirror/language";
 export { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-export {
-  Compartment,
-  EditorSelection,
-  EditorState,
-  Prec,
-  StateField,
-  Text,
-} from "@codemirror/state";
+export { Compartment, EditorState, RangeSet, StateField } from "@codemirror/state";
 export {
   Decoration,
   drawSelection,
@@ -37,5 +30,4 @@ export {
   keymap,
   lineNumbers,
 } from "@codemirror/view";
-export { RangeSet } from "@codemirror/state";
 export { tags } from "@lezer/highlight";

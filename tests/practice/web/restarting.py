@@ -12,7 +12,7 @@ class Server:
         self.root = root
         self._child = Child(root)
         self.port = self._child.port
-        self.address = f"http://127.0.0.1:{self.port}"
+        self.address = self._child.address
 
     def kill(self) -> None:
         """End it as a power cut would."""

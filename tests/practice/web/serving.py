@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tests" / "practice"))  # for `fakes`, whichever tests are run
 
@@ -97,9 +95,9 @@ class Reader:
         assert answer.status == 200, answer.body
         return answer.json
 
-    def post(self, what: str, source: str, **more: Any) -> str:
+    def post(self, what: str, source: str) -> str:
         """Post `run` or `submit` for the small problem; the job's id."""
-        answer = self.ask("POST", f"{TOTAL}/{what}", {"source": source, **more})
+        answer = self.ask("POST", f"{TOTAL}/{what}", {"source": source})
         assert answer.status == 202, answer.body
         return str(answer.json["job"])
 
@@ -133,8 +131,7 @@ class Live:
         self.desk: Desk = self.app.state.desk
         listener = serve._bind("127.0.0.1", 0)
         self.port = listener.getsockname()[1]
-        config = uvicorn.Config(self.app, log_level="error", timeout_graceful_shutdown=1)
-        self._server = serve._Server(config, self.desk)
+        self._server = serve._Server(self.app)
         self._thread = threading.Thread(target=self._server.run, args=([listener],))
 
     def __enter__(self) -> "Live":
@@ -155,8 +152,11 @@ class Live:
 class Child:
     """`judge.py serve` as a process of its own; a context manager that leaves none behind."""
 
-    def __init__(self, root: Path, *arguments: str) -> None:
+    def __init__(self, root: Path, *arguments: str, ahead: bool = True) -> None:
+        """`ahead=False`: nothing is loaded ahead of need, which no test of a page waits for."""
         code = "import sys; from pathlib import Path; from practice.judgelib.commands import main; "
+        if not ahead:
+            code += "from practice.web import work; work.Boxes.warm = lambda *_: None; "
         code += f"sys.exit(main(Path({str(root)!r}), '', sys.argv[1:]))"
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-c", code, "serve", "--port", "0", *arguments],
@@ -169,6 +169,11 @@ class Child:
         address = self.process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:"), self.process.communicate()
         self.port = int(address.rstrip("/").rpartition(":")[2])
+
+    @property
+    def address(self) -> str:
+        """Where its page is."""
+        return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "Child":
         return self

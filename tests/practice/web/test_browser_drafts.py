@@ -1,12 +1,12 @@
-"""In a real browser: what was typed is never lost, not by a reload, a dead server, a second tab."""
+"""In a real browser: no text and no verdict is lost by a reload, a dead server, a second tab."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from restarting import Server
+from serving import ENDLESS, Reader, write_problem
 from serving import TOTAL as API
-from serving import Reader, write_problem
 
 if TYPE_CHECKING:
     from browsing import Tab
@@ -44,8 +44,6 @@ def test_a_draft_survives_a_reload_and_a_killed_server(server: Server, opens: Op
     tab.write("# 写到一半")
     tab.saved()
     assert draft_on(server) == "# 写到一半"
-    tab.reload()
-    assert tab.code() == "# 写到一半"
     server.kill()
     server.restart()
     tab.reload()
@@ -101,8 +99,9 @@ def test_of_two_tabs_the_newer_text_wins_and_the_older_tab_is_told(
     new.write("# newer")
     new.saved()
     old.page.get_by_text("changed in another tab").first.wait_for()
+    old.page.clock.install()
     old.write("# typed in the older tab")
-    old.page.wait_for_timeout(900)  # longer than the pause before a save
+    old.page.clock.fast_forward(60_000)
     assert draft_on(server) == "# newer"
     old.page.get_by_role("button", name="Take that one").click()
     assert old.code() == "# newer"
@@ -114,6 +113,61 @@ def test_of_two_tabs_the_newer_text_wins_and_the_older_tab_is_told(
     old.saved()
     assert draft_on(server) == "# no, this one"
     new.page.get_by_text("changed in another tab").first.wait_for()
+
+
+def test_what_is_no_draft_of_ours_in_the_browsers_store_costs_nothing(
+    server: Server, opens: Opens
+) -> None:
+    tab = opens(server.address, TOTAL)
+    starter = tab.code()
+    for odd in ("{half", '{"source": "x", "at": "never"}'):
+        tab.page.evaluate("odd => localStorage.setItem('judge.draft.ch01-total', odd)", odd)
+        tab.reload()
+        assert tab.code() == starter and tab.page.locator(".notice").count() == 0
+
+
+def test_without_a_store_in_the_browser_all_works(server: Server, opens: Opens) -> None:
+    tab = opens(server.address)
+    tab.page.add_init_script(
+        """for (const name of ["localStorage", "sessionStorage"]) {
+            const get = () => { throw new DOMException("off", "SecurityError"); };
+            Object.defineProperty(window, name, { get });
+        }"""
+    )
+    tab.open(TOTAL)
+    tab.write("# only on the server")
+    tab.saved()
+    tab.page.locator("#language").click()
+    assert draft_on(server) == "# only on the server"
+
+
+def test_a_paste_that_is_too_large_says_so_and_stays_in_the_browser(
+    server: Server, opens: Opens
+) -> None:
+    tab = opens(server.address, TOTAL)
+    tab.expect_errors("413")
+    tab.write("x = 1\n" * 45_000)
+    tab.page.wait_for_selector('.saved[data-kind="lost"]:has-text("256 KiB")')
+    tab.page.keyboard.press("Control+Enter")
+    tab.page.wait_for_selector("#panel-result .refused:has-text('256 KiB')")
+    tab.reload()
+    assert tab.code().startswith("x = 1\nx = 1\n")
+
+
+def test_an_endless_loop_ends_as_a_timeout_even_across_a_reload_and_a_killed_server(
+    server: Server, opens: Opens
+) -> None:
+    tab = opens(server.address, TOTAL)
+    tab.expect_errors("ERR_CONNECTION", "ERR_INCOMPLETE")
+    tab.write(ENDLESS)
+    tab.page.keyboard.press("Control+Enter")
+    tab.page.wait_for_selector(".waiting:has-text('Judging')")
+    tab.reload()
+    tab.page.wait_for_selector(".waiting")
+    server.kill()
+    tab.page.wait_for_selector(".waiting:has-text('The connection was lost')")
+    server.restart()
+    assert tab.verdict() == "TLE"
 
 
 def test_starting_over_asks_and_can_be_undone(server: Server, opens: Opens) -> None:
@@ -146,3 +200,27 @@ def test_the_file_of_the_command_line_is_where_the_browser_begins(
     tab.page.wait_for_selector(".editor .cm-line:has-text('from my own editor')")
     tab.page.keyboard.press("Control+z")
     assert tab.code() == "# and on in the browser"
+    tab.saved()
+    file.write_text("# saved again there\n", "utf-8")  # while the page is open
+    tab.page.get_by_role("button", name="Open the file in workspace").click()
+    tab.page.get_by_role("button", name="Replace").click()
+    tab.page.wait_for_selector(".editor .cm-line:has-text('saved again there')")
+    file.unlink()
+    tab.page.get_by_role("button", name="Open the file in workspace").click()
+    tab.page.get_by_role("button", name="Replace").click()
+    tab.page.get_by_text("This file is no longer there.").first.wait_for()
+
+
+def test_a_change_of_the_file_is_offered_and_never_overwritten(
+    server: Server, opens: Opens
+) -> None:
+    file = server.root / "workspace" / "practice" / "ch01-total.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# one\n", "utf-8")
+    tab = opens(server.address, TOTAL)
+    file.write_text("# two\n", "utf-8")
+    tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    tab.page.get_by_text("The file in workspace was changed.").first.wait_for()
+    tab.page.get_by_role("button", name="Take that one").click()
+    assert tab.code() == "# two\n" and draft_on(server) is None
+    file.unlink()

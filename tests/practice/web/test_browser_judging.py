@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
-from restarting import Server
-from serving import ROOT
+from serving import ROOT, Child
 
 from practice.judgelib import engine
 from practice.judgelib.catalogue import load_problem
@@ -39,18 +38,12 @@ class PrefixSet:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINISGL_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("OMP_NUM_THREADS", "1")
-        server = Server(ROOT)
-        yield server
-        server.kill()
-
-
-@pytest.fixture
-def address(running: Server) -> str:
-    return running.address
+        with Child(ROOT, ahead=False) as child:
+            yield child.address
 
 
 def solution(id: str) -> str:
@@ -118,22 +111,6 @@ def test_what_a_program_prints_is_text(address: str, opens: Opens) -> None:
     tab.page.wait_for_selector(".badge:has-text('RE')")
     assert HOSTILE in tab.row("Reason") and HOSTILE in tab.row("Traceback")
     assert tab.page.locator("#panel-result img, #panel-result script").count() == 0
-
-
-def test_an_endless_loop_ends_as_a_timeout_even_across_a_reload_and_a_killed_server(
-    running: Server, opens: Opens
-) -> None:
-    tab = opens(running.address, PREFIX_SET)
-    tab.expect_errors("ERR_CONNECTION", "ERR_INCOMPLETE")
-    tab.write(EMPTY.replace("return 0", "while True: pass"))
-    tab.page.keyboard.press("Control+Enter")
-    tab.page.wait_for_selector(".waiting:has-text('Judging')")
-    tab.reload()
-    tab.page.wait_for_selector(".waiting:has-text('Judging')")
-    running.kill()
-    tab.page.wait_for_selector(".waiting:has-text('The connection was lost')")
-    running.restart()
-    assert tab.verdict() == "TLE"
 
 
 def test_a_line_that_cannot_be_compiled_can_be_gone_to(address: str, opens: Opens) -> None:

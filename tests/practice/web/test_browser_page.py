@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-from serving import ROOT, Child, write_problem
+from serving import ROOT, Child, wait_until, write_problem
 
 if TYPE_CHECKING:
     from browsing import Tab
+    from playwright.sync_api import Browser
 
 Opens: TypeAlias = "Callable[..., Tab]"
 SPLIT = "/p/ch08-radix-split"
@@ -24,8 +25,8 @@ FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startT
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINISGL_HOME", str(tmp_path_factory.mktemp("home")))
-        with Child(ROOT) as child:
-            yield f"http://127.0.0.1:{child.port}"
+        with Child(ROOT, ahead=False) as child:
+            yield child.address
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator["Callable
             assert old in text
             path.write_text(text.replace(old, new), "utf-8")
         children.append(Child(tmp_path))
-        return f"http://127.0.0.1:{children[-1].port}"
+        return children[-1].address
 
     yield start
     for child in children:
@@ -58,10 +59,11 @@ def test_names_structure_and_contrast(
     address: str, opens: Opens, path: str, screen: dict[str, Any]
 ) -> None:
     tab = opens(address, path, color_scheme="light", locale="zh-CN", **screen)
-    both_colours(tab)
     assert tab.wider_than_screen() == 0
     assert tab.page.evaluate("scrollY") == 0
-    if path == SPLIT:
+    if path == "/":
+        both_colours(tab)
+    else:
         tab.page.get_by_role("button", name="运行样例").click()
         tab.verdict()
         both_colours(tab)
@@ -72,6 +74,16 @@ def test_names_structure_and_contrast(
         tab.page.locator("#language").click()
         both_colours(tab)
         assert tab.wider_than_screen() == 0
+
+
+def test_a_large_window_magnified_twice_keeps_room_for_the_code(address: str, opens: Opens) -> None:
+    tab = opens(address, SPLIT, viewport={"width": 960, "height": 470})
+    height = tab.page.evaluate("document.querySelector('.editor').clientHeight")
+    assert height > 280 and tab.wider_than_screen() == 0
+    tab.page.keyboard.press("Control+'")
+    tab.verdict()
+    top = "document.querySelector('.verdict').getBoundingClientRect().top"
+    wait_until(lambda: tab.page.evaluate(top) < 470)  # scrolled to
 
 
 def both_colours(tab: "Tab") -> None:
@@ -171,16 +183,21 @@ def test_the_divider_and_the_tabs_obey_the_arrow_keys(address: str, opens: Opens
     assert tab.page.locator("#panel-hints").is_visible()
 
 
+def first_paint(tab: "Tab") -> float:
+    """Milliseconds from the request; the page's policy forbids Playwright's own waiting."""
+    wait_until(lambda: tab.page.evaluate(FIRST_PAINT) is not None)
+    return float(tab.page.evaluate(FIRST_PAINT))
+
+
 @pytest.mark.parametrize("path", ["/", SPLIT])
 def test_first_paint_and_weight(address: str, opens: Opens, path: str) -> None:
     tab = opens(address, path)
     tab.page.wait_for_load_state("networkidle")
-    # The best of three: what else the machine does is not the page's weight.
     weight = tab.bytes
-    paints = [tab.page.wait_for_function(FIRST_PAINT).json_value()]
-    for _ in range(2):
+    paints = [first_paint(tab)]
+    while min(paints) >= FIRST_PAINT_MS and len(paints) < 3:  # the machine may have been busy
         tab.reload()
-        paints.append(tab.page.wait_for_function(FIRST_PAINT).json_value())
+        paints.append(first_paint(tab))
     print(f"{path}: first paint {min(paints):.0f} ms, {weight / 1000:.0f} kB")
     assert min(paints) < FIRST_PAINT_MS
     assert 10_000 < weight < MOST_BYTES
@@ -221,3 +238,22 @@ def test_an_unknown_problem_says_so_and_leads_back(address: str, opens: Opens) -
     tab.page.goto(f"{address}/p/ch99-nothing")
     tab.page.get_by_text("there is no problem 'ch99-nothing'").first.wait_for()
     assert tab.page.get_by_role("link", name="Back to the problems").is_visible()
+    tab.page.goto(f"{address}/p/%E0%A4%A")  # cut off in the middle of a character
+    tab.page.get_by_role("heading", name="There is no such page.").wait_for()
+
+
+def test_without_scripts_the_page_says_what_to_do_instead(
+    chromium: "Browser", address: str
+) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    assert "python3 practice/judge.py" in page.inner_text("body")
+    context.close()
+
+
+def test_a_page_brought_back_by_the_back_button_is_loaded_anew(address: str, opens: Opens) -> None:
+    tab = opens(address)
+    with tab.page.expect_navigation():
+        tab.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
+    assert tab.page.inner_text("h1") == "Problems"

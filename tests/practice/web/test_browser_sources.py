@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from serving import ROOT
 
+from practice.judgelib.overview import DIFFICULTY, KIND
+
 STATIC = ROOT / "practice" / "web" / "static"
 VENDOR = STATIC / "vendor"
 OURS = sorted(path for path in STATIC.rglob("*") if path.is_file() and VENDOR not in path.parents)
@@ -34,6 +36,13 @@ def test_what_we_wrote_names_no_other_host_and_parses_no_html(path: Path) -> Non
         assert not re.findall(wrong, text)
     if path.suffix == ".html":
         assert not re.findall(r"\sstyle=|<style|\son\w+=|<script(?![^>]*\ssrc=)", text)
+
+
+def test_the_page_calls_things_as_the_command_line_does() -> None:
+    texts = (STATIC / "texts.js").read_text("utf-8")
+    for words in (DIFFICULTY, KIND):
+        for name, text in words.items():
+            assert f'    {name}: t("{text.zh}", "{text.en}"),' in texts
 
 
 def test_every_text_is_in_both_languages() -> None:

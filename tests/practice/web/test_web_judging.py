@@ -55,13 +55,10 @@ def test_a_submission_is_judged_recorded_and_shown(live: Live) -> None:
 
 def test_a_run_is_of_the_samples_and_leaves_no_record(live: Live) -> None:
     reader = live.reader()
-    data = reader.verdict(reader.post("run", GOOD, draft=True))
-    assert data["kind"] == "run" and (data["verdict"]["code"], data["verdict"]["cases"]) == (
-        "AC",
-        1,
-    )
+    data = reader.verdict(reader.post("run", GOOD))
+    assert data["kind"] == "run"
+    assert (data["verdict"]["code"], data["verdict"]["cases"]) == ("AC", 1)
     assert reader.get(f"{TOTAL}/history") == []
-    assert reader.get(TOTAL)["draft"]["source"] == GOOD
 
 
 def test_after_three_failures_a_hint_is_offered(live: Live) -> None:
@@ -156,6 +153,18 @@ def test_a_name_in_an_address_is_never_part_of_a_page(live: Live) -> None:
         assert answer.status == 404 and b"alert(1)" not in answer.body
     answer = reader.ask("GET", f"/api/problems/{name}")
     assert answer.status == 404 and answer.headers["content-type"] == "application/json"
+
+
+def test_a_job_that_becomes_unknown_ends_its_stream(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = live.reader()
+    job = reader.post("run", ENDLESS)
+    with reader.open("GET", f"/api/jobs/{job}/events") as stream:
+        assert stream.readline().startswith(b"event: ")
+        monkeypatch.setattr(live.desk, "live", lambda _: None)
+        assert b"event: verdict" not in stream.read()
+    assert "run it again" in reader.ask("GET", f"/api/jobs/{job}").error
 
 
 def test_our_own_fault_is_an_ie_and_the_next_job_is_judged(

@@ -31,6 +31,15 @@ def reader() -> Iterator[Reader]:
         yield live.reader()
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """The same, for those who only read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINISGL_HOME", str(tmp_path_factory.mktemp("home")))
+        with Live(ROOT) as live:
+            yield live.reader()
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Reader]:
     """A browser at a server of the one small problem."""
@@ -61,9 +70,10 @@ def test_the_list_is_by_chapter_with_titles_numbers_and_what_is_next(reader: Rea
 
 
 @pytest.mark.parametrize("one", HERE, ids=lambda one: one.id)
-def test_every_problem_shows_its_statement_starter_and_step(one: Problem) -> None:
-    with Live(ROOT) as live:
-        found = live.reader().get(f"/api/problems/{one.id}")
+def test_every_problem_shows_its_statement_starter_and_step(
+    untouched: Reader, one: Problem
+) -> None:
+    found = untouched.get(f"/api/problems/{one.id}")
     for language in ("zh", "en"):
         html = found["statement"][language]
         assert "<h2>" in html and "<pre><code" in html and "<!--" not in html
@@ -84,10 +94,10 @@ def test_every_problem_shows_its_statement_starter_and_step(one: Problem) -> Non
     assert {file["mark"] for file in found["step"]["tree"]} <= {"", "new", "changed"}
 
 
-def test_neighbours_are_a_chain(reader: Reader) -> None:
+def test_neighbours_are_a_chain(untouched: Reader) -> None:
     id, seen = HERE[0].id, list[str]()
     while id:
-        found = reader.get(f"/api/problems/{id}")
+        found = untouched.get(f"/api/problems/{id}")
         assert found["previous"] == (seen[-1] if seen else None)
         seen.append(id)
         id = found["next"]

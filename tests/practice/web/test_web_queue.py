@@ -2,9 +2,9 @@
 
 import random
 import threading
-import time
 
 import pytest
+from serving import wait_until
 
 from practice.web.queue import FairQueue, Full, Job
 
@@ -80,7 +80,7 @@ def test_closing_wakes_who_waits_and_hands_out_nothing_more() -> None:
     found: list[Job | None] = []
     waiter = threading.Thread(target=lambda: found.append(queue.take(30)))
     waiter.start()
-    time.sleep(0.05)
+    wait_until(lambda: queue._changed._waiters)  # type: ignore[attr-defined]
     queue.close()
     waiter.join(5)
     queue.put(job("a"))

@@ -1,5 +1,6 @@
 """What must not come in, and what every answer carries."""
 
+import contextlib
 import http.client
 import json
 import re
@@ -8,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import GOOD, JSON, TOTAL, Live, Reader, write_problem
+from serving import GOOD, JSON, TOTAL, Live, Reader, wait_until, write_problem
 
 from practice.judgelib.static import MAX_BYTES
 from practice.web.security import BODY_BYTES, is_loopback
+from practice.web.serve import MOST_CONNECTIONS
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +32,22 @@ def live(tmp_path: Path) -> Iterator[Live]:
 @pytest.fixture
 def reader(live: Live) -> Reader:
     return live.reader()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """One server for the many requests that must leave no trace."""
+    root = tmp_path_factory.mktemp("shared")
+    write_problem(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINISGL_HOME", str(root / "home"))
+        with Live(root) as server:
+            yield server
+
+
+@pytest.fixture
+def anyone(shared: Live) -> Reader:
+    return shared.reader()
 
 
 FORM = "application/x-www-form-urlencoded"
@@ -61,24 +79,31 @@ FORM = "application/x-www-form-urlencoded"
     ],
 )
 def test_only_this_server_s_own_page_can_post(
-    live: Live, reader: Reader, headers: dict[str, str], status: int
+    anyone: Reader, headers: dict[str, str], status: int
 ) -> None:
+    before = anyone.get(f"{TOTAL}/history")
     for what in ("submit", "run"):
-        answer = reader.ask("POST", f"{TOTAL}/{what}", {"source": GOOD}, headers)
+        answer = anyone.ask("POST", f"{TOTAL}/{what}", {"source": GOOD}, headers)
         assert answer.status == status, answer.body
         if status != 202:
             assert "job" not in answer.json and answer.error
     for method, path in (("PUT", "draft"), ("POST", "hint"), ("DELETE", "draft")):
-        answer = reader.ask(method, f"{TOTAL}/{path}", {"source": GOOD}, headers)
+        answer = anyone.ask(method, f"{TOTAL}/{path}", {"source": GOOD}, headers)
         assert (answer.status in (200, 204)) == (status == 202)
-    if status != 202:
-        assert reader.get(f"{TOTAL}/history") == []
+    added = len(anyone.get(f"{TOTAL}/history")) - len(before)
+    assert added == (status == 202)
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8000", "", "10.0.0.1", "[::2]:80"])
-def test_another_name_sees_nothing_at_all(reader: Reader, host: str) -> None:
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:8000", "", "10.0.0.1", "[::2]:80", "[::1]evil.example"),
+        *("[::1]:evil", "127.0.0.1:evil.example", "localhost:1:2", "[127.0.0.1"),
+    ],
+)
+def test_another_name_sees_nothing_at_all(anyone: Reader, host: str) -> None:
     for path in ("/", "/api/problems", TOTAL, "/static/index.html", "/book/", "/nothing"):
-        connection = http.client.HTTPConnection("127.0.0.1", reader.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", anyone.port, timeout=20)
         connection.putrequest("GET", path, skip_host=True)
         connection.putheader("Host", host)
         connection.endheaders()
@@ -89,11 +114,11 @@ def test_another_name_sees_nothing_at_all(reader: Reader, host: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost:9000", "LOCALHOST", "127.0.0.1:1", "[::1]:8000"])
 def test_names_of_this_machine_are_served_also_through_a_forwarded_port(
-    reader: Reader, host: str
+    anyone: Reader, host: str
 ) -> None:
-    assert reader.ask("GET", "/api/problems", headers={"Host": host}).status == 200
+    assert anyone.ask("GET", "/api/problems", headers={"Host": host}).status == 200
     headers = {"Host": host, "Origin": f"http://{host}"}
-    assert reader.ask("POST", f"{TOTAL}/run", {"source": GOOD}, headers).status == 202
+    assert anyone.ask("POST", f"{TOTAL}/run", {"source": GOOD}, headers).status == 202
 
 
 def test_what_is_loopback() -> None:
@@ -113,17 +138,42 @@ def raw(port: int, head: str, body: bytes = b"") -> tuple[int, bytes]:
         return response.status, response.read()
 
 
-def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_read(reader: Reader) -> None:
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_read(anyone: Reader) -> None:
     head = f"POST {TOTAL}/submit HTTP/1.1\r\nContent-Length: 10000000000"
-    status, body = raw(reader.port, head, b'{"source": "')
+    status, body = raw(anyone.port, head, b'{"source": "')
     assert status == 413 and "more than 256 KiB" in json.loads(body)["error"]["en"]
 
 
-def test_a_body_that_does_not_say_so_is_cut_off(reader: Reader) -> None:
+def test_a_body_that_does_not_say_so_is_cut_off(anyone: Reader) -> None:
     head = f"POST {TOTAL}/submit HTTP/1.1\r\nTransfer-Encoding: chunked"
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    status, _ = raw(reader.port, head, chunk * (BODY_BYTES // 0x10000 + 1))  # and no end
+    status, _ = raw(anyone.port, head, chunk * (BODY_BYTES // 0x10000 + 1))  # and no end
     assert status == 413
+
+
+def test_a_tab_that_is_closed_while_it_sends_is_no_fault_of_the_server(
+    reader: Reader, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = f"PUT {TOTAL}/draft HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"
+    lines += f"Content-Type: {JSON}\r\nContent-Length: 300\r\n\r\n{{"
+    with socket.create_connection(("127.0.0.1", reader.port), timeout=10) as sock:
+        sock.sendall(lines.encode())
+        sock.shutdown(socket.SHUT_WR)
+        while sock.recv(4096):
+            pass
+    assert reader.get(TOTAL)["draft"] is None
+    assert caplog.text == "" and "Traceback" not in capfd.readouterr().err
+
+
+def test_more_connections_than_there_are_files_for_are_refused(reader: Reader) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(MOST_CONNECTIONS):
+            sock = socket.create_connection(("127.0.0.1", reader.port), timeout=10)
+            stack.enter_context(sock)
+            sock.sendall(b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert sock.recv(4096).startswith(b"HTTP/1.1 ")
+        assert reader.ask("GET", "/api/status").status == 503
+    wait_until(lambda: reader.ask("GET", "/api/status").status == 200)
 
 
 def test_sizes_at_the_limit(reader: Reader) -> None:
@@ -154,9 +204,9 @@ def test_sizes_at_the_limit(reader: Reader) -> None:
         (b'{"source": "\\ud800"}', "lone surrogate"),
     ],
 )
-def test_a_body_that_is_none_is_a_400(reader: Reader, body: bytes, words: str) -> None:
+def test_a_body_that_is_none_is_a_400(anyone: Reader, body: bytes, words: str) -> None:
     for method, path in (("POST", "submit"), ("POST", "run"), ("PUT", "draft")):
-        answer = reader.ask(method, f"{TOTAL}/{path}", body)
+        answer = anyone.ask(method, f"{TOTAL}/{path}", body)
         assert answer.status == 400 and words in answer.error
 
 
@@ -176,6 +226,7 @@ def test_a_body_that_is_none_is_a_400(reader: Reader, body: bytes, words: str) -
         ("GET", "/api/step/1/file?path=/etc/passwd", 404),
         ("GET", "/api/step/1/file", 404),
         ("GET", "/api/step/x/file?path=a", 404),
+        ("GET", "/api/step/99/file?path=a", 404),
         ("GET", "/api/step/99999999999999999999/file?path=a", 404),
         ("GET", "/api/nothing", 404),
         ("GET", "/docs", 404),
@@ -191,16 +242,16 @@ def test_a_body_that_is_none_is_a_400(reader: Reader, body: bytes, words: str) -
     ],
 )
 def test_what_is_not_there_is_a_clear_error(
-    reader: Reader, method: str, path: str, status: int
+    anyone: Reader, method: str, path: str, status: int
 ) -> None:
-    answer = reader.ask(method, path, {"source": GOOD})
+    answer = anyone.ask(method, path, {"source": GOOD})
     assert answer.status == status, answer.body
     assert answer.error and b"root:" not in answer.body
 
 
-def test_every_answer_carries_its_policy(reader: Reader) -> None:
-    for path in ("/api/problems", TOTAL, "/api/nothing", "/static/nothing"):
-        headers = reader.ask("GET", path).headers
+def test_every_answer_carries_its_policy(anyone: Reader) -> None:
+    for path in ("/", "/p/ch01-total", "/api/problems", TOTAL, "/api/nothing", "/static/nothing"):
+        headers = anyone.ask("GET", path).headers
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
         assert "unsafe" not in policy and "*" not in policy and "http" not in policy
@@ -210,16 +261,17 @@ def test_every_answer_carries_its_policy(reader: Reader) -> None:
         assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_the_page_has_a_nonce_of_its_own_each_time(reader: Reader) -> None:
-    found = set()
-    for path in ("/", "/p/ch01-total"):
-        answer = reader.ask("GET", path)
-        assert answer.status == 200 and answer.headers["content-type"].startswith("text/html")
-        (nonce,) = re.findall(r"'nonce-([\w-]+)'", answer.headers["content-security-policy"])
-        assert "script-src 'self';" in answer.headers["content-security-policy"]
-        assert b"__CSP_NONCE__" not in answer.body
-        found.add(nonce)
-    assert len(found) == 2
+def test_our_own_fault_is_one_line_in_both_languages_and_carries_the_policy(
+    live: Live, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(live.desk, "count", broken)
+    answer = reader.ask("GET", "/api/status")
+    assert (answer.status, answer.error) == (500, "the server failed: RuntimeError")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert b"secret" not in answer.body
 
 
 def test_the_session_is_a_cookie_that_scripts_and_other_sites_do_not_get(live: Live) -> None:

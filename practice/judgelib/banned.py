@@ -1,14 +1,17 @@
-"""Where a problem bans names, the ways to a name that nobody sees in the source are banned too.
+"""What a problem bans: the names that it lists, and the ways to a name that nobody sees written.
 
-`getattr(F, "scaled" + rest)`, `vars(F)[…]`, `exec(…)`, another library with the same function:
-a list of names is worth nothing beside them. An exercise that bans names needs none of these.
+`getattr(F, "scaled" + rest)`, `vars(F)[…]`, `exec(…)`, another library with the same function: a
+list of names is worth nothing beside them. An exercise that bans names needs none of these.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from tools.steplib.source import Scope
+
+MAX_DOTS = 8
 # What may be imported beside a banned name; any of their submodules too.
 OPEN = {"__future__", "abc", "array", "bisect", "collections", "contextlib", "copy", "dataclasses"}
 OPEN |= {"enum", "functools", "heapq", "itertools", "math", "numbers", "operator", "os", "random"}
@@ -19,6 +22,19 @@ NAMES |= {"__dict__", "__getattr__", "__getattribute__", "__globals__", "__self_
 NAMES |= {"attrgetter", "delattr", "dir", "getattr", "methodcaller", "setattr"}
 NAMES |= {"globals", "inspect", "locals", "sys", "vars"}
 NAMES |= {"compile", "eval", "exec", "jit", "library", "open", "ops", "pickle"}
+
+
+def uses(tree: ast.Module, banned: Collection[str]) -> Iterator[tuple[str, int]]:
+    """(the banned name, its line) for each of its uses, but for the reader's own of that name."""
+    own = {node.name for node in tree.body if isinstance(node, Scope)}
+    last = {name.rpartition(".")[2] for name in banned}
+    for node in ast.walk(tree) if last else ():
+        for name in _mentions(node, last):
+            if isinstance(node, ast.Name) and name in own:
+                continue
+            for one in banned:
+                if name == one or name.endswith("." + one):
+                    yield one, getattr(node, "lineno", 0)
 
 
 def detours(tree: ast.Module) -> Iterator[tuple[str, int]]:
@@ -60,3 +76,33 @@ def _is_open(module: str) -> bool:
 
 def _is_open_name(name: str) -> bool:
     return name != "*" and name not in NAMES and not name.startswith("_")
+
+
+def _mentions(node: ast.AST, last: Collection[str]) -> Iterator[str]:
+    """The dotted names that a node stands for; a text counts too, for `getattr`.
+
+    Of attributes only those whose last part is among `last`.
+    """
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        if node.attr in last:
+            yield _dotted(node)
+    elif isinstance(node, ast.ImportFrom):
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.MatchClass):
+        yield from node.kwd_attrs
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 100:
+        yield node.value
+
+
+def _dotted(node: ast.expr) -> str:
+    """The last names of `a.b.c`: a chain of thousands is read once for each of its parts."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < MAX_DOTS:
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "")
+    return ".".join(reversed(parts))

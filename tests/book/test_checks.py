@@ -1,0 +1,195 @@
+"""What the check says of pages that are whole by themselves and wrong beside something else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from booklet import change, make_booklet
+
+from tools.book.__main__ import main
+from tools.book.checks import check
+from tools.book.pages import load_pages
+from tools.book.sources import Sources
+
+ROOT = Path(__file__).resolve().parents[2]
+EN = "docs/en/ch02_more.md"
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINISGL_LANG", "en")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_booklet(tmp_path)
+
+
+def lines(root: Path, running: bool = False) -> list[str]:
+    return [str(fault) for fault in check(Sources(root), running=running).faults]
+
+
+def both(root: Path, old: str, new: str) -> None:
+    for language in ("zh", "en"):
+        change(root, f"docs/{language}/ch02_more.md", old, new)
+
+
+def test_a_whole_book_has_no_faults(root: Path) -> None:
+    found = check(Sources(root))
+    assert not found.faults and found.pages == 6
+    assert [(one.changed, one.shown) for one in found.coverage] == [(18, 18), (14, 14)]
+
+
+TURNS = {
+    "a directive that moved": (
+        "@@output@@",
+        "",
+        f"{EN}:63: @@table ch02_speed@@ here, docs/zh/ch02_more.md has @@output@@ in its place",
+    ),
+    "a heading's level": ("### E {#predict}", "## E {#predict}", f"{EN}:25: ## {{#predict}} here"),
+    "a heading's id": ("{#goals}", "{#goal}", f"{EN}: section {{#goals}} is missing"),
+    "a fold": (
+        '??? question "?"',
+        "!!! note",
+        f"{EN}: 0 folded blocks, docs/zh/ch02_more.md has 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_one_language_does_not_move_alone(turn: str, root: Path) -> None:
+    old, new, said = TURNS[turn]
+    change(root, EN, old, new)
+    assert any(line.startswith(said) for line in lines(root)), lines(root)
+
+
+def test_a_page_without_translation_is_a_fault(root: Path) -> None:
+    (root / EN).unlink()
+    assert f"{EN}: there is no such page" in lines(root)
+    (root / "docs/zh/ch02_more.md").unlink()
+    assert f"{EN}: there is no such page" in lines(root)
+
+
+@pytest.mark.parametrize(
+    "shown, said",
+    [
+        ("@@code minisgl/box.py:Box.take@@", "minisgl/box.py:Box.take is not shown (3 lines)"),
+        ("@@code minisgl/box.py:Box.put@@", "minisgl/box.py:Box.put is not shown (1 lines)"),
+        ("@@code minisgl/shelf.py@@", "minisgl/shelf.py is not shown (1 lines)"),
+        ("@@removed minisgl/box.py:Box.peek@@", "write @@removed minisgl/box.py:Box.peek@@"),
+        ("@@removed minisgl/old.py@@", "write @@removed minisgl/old.py@@"),
+    ],
+)
+def test_what_a_chapter_changes_is_shown(shown: str, said: str, root: Path) -> None:
+    both(root, shown, "")
+    found = lines(root)
+    assert len(found) == 2 and all(said in line for line in found), found
+
+
+def test_a_tenth_may_be_listed_with_a_reason(root: Path) -> None:
+    both(root, "@@code minisgl/shelf.py@@", "")
+    hidden = '\n[[pages.ch02_more.not_shown]]\npath = "minisgl/{}"\nsymbol = "{}"\n'
+    hidden += 'why = {{ zh = "无趣", en = "dull" }}\n'
+    settings = (root / "docs/book.toml").read_text("utf-8")
+    mark = "level = 2\n"
+    (root / "docs/book.toml").write_text(
+        settings.replace(mark, mark + hidden.format("shelf.py", "")), "utf-8"
+    )
+    found = check(Sources(root), running=False)
+    assert not found.faults
+    assert [(one.changed, one.hidden) for one in found.coverage] == [(18, 0), (14, 1)]
+    both(root, "@@code minisgl/box.py:Box.take@@", "")
+    more = mark + hidden.format("shelf.py", "") + hidden.format("box.py", "Box.take")
+    (root / "docs/book.toml").write_text(settings.replace(mark, more), "utf-8")
+    assert all("4 lines are not_shown, more than a tenth" in line for line in lines(root))
+    both(root, "@@diff@@", "")
+    assert any("a page with not_shown needs @@diff@@" in line for line in lines(root))
+
+
+def test_a_python_block_runs_or_says_that_it_is_a_sketch(root: Path) -> None:
+    both(root, "```python sketch", "```python")
+    assert next(line for line in lines(root) if "says `run`" in line).startswith(f"{EN}:51")
+    both(root, "```python\nanything", "```python run\nfrom minisgl.box import Box")
+    assert not lines(root, running=True)
+    both(root, "import Box", "import Bag")
+    [first, _] = lines(root, running=True)
+    assert "this block fails: ImportError: cannot import name 'Bag'" in first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![x](https://example.org/x.png)",
+        '<img alt="x" src="//example.org/x.png">',
+        '<script src="https://example.org/x.js"></script>',
+        '<link rel="stylesheet" href="https://example.org/x.css">',
+    ],
+)
+def test_no_asset_comes_from_another_site(text: str, root: Path) -> None:
+    change(root, "docs/en/index.md", "@@status@@", f"@@status@@\n\n{text}")
+    assert lines(root) == [
+        "docs/en/index.md:5: an asset from another site: put it into docs/assets"
+    ]
+
+
+def test_sections_come_in_order_and_figures_by_two(root: Path) -> None:
+    both(root, "## G {#run}", "## G {#tests-1}")
+    both(root, "## J {#tests}", "## J {#run}")
+    both(root, '@@figure ch05_recompute alt="', '@@figure ch05_recompute2 alt="')
+    found = lines(root)
+    assert any("out of order" in line for line in found)
+    both(root, "@@figure", "<!--")
+    assert any("1 figures, at least 2" in line for line in lines(root))
+
+
+def test_a_page_has_one_title(root: Path) -> None:
+    change(root, EN, "## A", "# A")
+    assert f"{EN}:1: a page has one heading of level 1, its first" in lines(root)
+
+
+def test_stale_notebooks_are_named(root: Path) -> None:
+    change(root, "examples/ch02_more.py", "# a box", "# another box")
+    assert any(line.startswith("notebooks/ch02_more.ipynb: stale") for line in lines(root))
+
+
+SETTINGS = [
+    ("level = 2", "level = 4", "`level` 1, 2 or 3"),
+    ("minutes = 45\n", "", "`minutes` is missing"),
+    ("[columns]", "[colums]", "unknown key `colums`"),
+    ('size = { zh = "大小", en = "size" }', "size = 1", "[columns.size]: must be a table"),
+    ("[pages.ch02_more]", "[pages.ch02]", "[pages.ch02] is no chapter's page"),
+    ("[columns]", "[columns", "docs/book.toml: "),
+]
+
+
+@pytest.mark.parametrize("old, new, said", SETTINGS)
+def test_settings_are_checked(old: str, new: str, said: str, root: Path) -> None:
+    change(root, "docs/book.toml", old, new)
+    assert any(line.startswith("docs/book.toml") and said in line for line in lines(root))
+
+
+def test_the_command_prints_a_line_per_fault_and_fails(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--coverage"], root) == 0
+    assert "ch02        14     14" in capsys.readouterr().out
+    both(root, "@@output@@", "@@output 9@@")
+    assert main(["check", EN], root) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == "✗ 2 to put right"
+    assert printed[0].startswith(f"✗ {EN}:59: the output of ch02 has 1 lines")
+    assert main(["expand", "ch02_more", "-l", "en"], root) == 1
+    assert main(["expand", "none"], root) == 1
+
+
+def test_the_generator_does_not_import_torch() -> None:
+    code = "import tools.book.__main__, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_this_book_is_whole() -> None:
+    found = check(Sources(ROOT))
+    assert not found.faults, "\n".join(map(str, found.faults))
+    assert all(one.hidden <= 0.1 * one.changed for one in found.coverage)
+    assert found.pages == len(load_pages(ROOT))

@@ -1,0 +1,91 @@
+"""What stands on a page follows from the repository: move a line or a digit there, and it shows."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools.book.expand import expand
+from tools.book.pages import Page, load_pages
+from tools.book.sources import Sources
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHES = sorted(path.stem for path in (ROOT / "bench").glob("*.json"))
+PARTS = ("docs", "steps", "minisgl", "examples", "bench", "practice/problems", "pyproject.toml")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("repository")
+    for name in PARTS:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, root / name)
+        else:
+            shutil.copy(ROOT / name, root / name)
+    shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("*pycache*"))
+    return root
+
+
+def book(root: Path, wanted: Callable[[Page], bool]) -> dict[str, str]:
+    """Page -> Markdown, with its faults, of the pages that are wanted."""
+    sources = Sources(root)
+    done = [expand(sources, page) for page in load_pages(root) if wanted(page)]
+    return {one.context.page.path: "\n".join([one.markdown, *map(str, one.faults)]) for one in done}
+
+
+@pytest.mark.parametrize("key", BENCHES)
+def test_a_digit_of_a_record_moves_the_book(key: str, copy: Path) -> None:
+    path = copy / "bench" / f"{key}.json"
+    kept = path.read_text("utf-8")
+
+    def uses(page: Page) -> bool:
+        return key in page.text
+
+    def moves(number: int, column: str) -> bool:
+        document = json.loads(kept)
+        document["rows"][number][column] += 1.0
+        path.write_text(json.dumps(document), "utf-8")
+        return book(copy, uses) != before
+
+    before = book(copy, uses)
+    assert before, f"no page uses bench/{key}.json"
+    figures = [
+        (number, column)
+        for number, row in enumerate(json.loads(kept)["rows"])
+        for column, figure in row.items()
+        if isinstance(figure, float)
+    ]
+    try:
+        assert any(moves(*figure) for figure in figures), f"no page shows bench/{key}.json"
+    finally:
+        path.write_text(kept, "utf-8")
+
+
+def stored() -> list[str]:
+    """A file of each chapter's under steps/."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "steps").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        found.setdefault(name.split("/")[1], name)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("name", stored())
+def test_a_line_under_steps_moves_the_book(name: str, copy: Path) -> None:
+    path = copy / name
+    kept = path.read_text("utf-8")
+
+    def of_chapter(page: Page) -> bool:
+        return page.name == name.split("/")[1]
+
+    before = book(copy, of_chapter)
+    lines = kept.split("\n")
+    solid = [number for number, line in enumerate(lines) if line.strip()]
+    lines[solid[len(solid) // 2]] += "  # moved"
+    path.write_text("\n".join(lines), "utf-8")
+    after = book(copy, of_chapter)
+    path.write_text(kept, "utf-8")
+    assert len(before) == 2
+    assert all(after[page] != before[page] for page in before)
