@@ -92,7 +92,9 @@ def problems(context: Context, text: str) -> str:
     catalogue = context.sources.problems
     if catalogue.broken:
         raise BookError(*[f"practice/problems: {catalogue.broken[0]}"] * 2)
-    mine = [one for one in catalogue.problems if one.chapter == step.number]
+    # The number that the list of the judge shows.
+    numbered = enumerate(catalogue.problems, 1)
+    mine = [(number, one) for number, one in numbered if one.chapter == step.number]
     if not mine:
         raise BookError(
             f"{step.label} 没有题目：去掉 @@problems@@",
@@ -101,7 +103,7 @@ def problems(context: Context, text: str) -> str:
     intro = context.say(f"本章有 {len(mine)} 道题。", f"This chapter has {len(mine)} problems.")
     if len(mine) == 1:
         intro = context.say("本章有 1 道题。", "This chapter has one problem.")
-    cards = "\n".join(_card(context, number, one) for number, one in enumerate(mine, 1))
+    cards = "\n".join(_card(context, number, one) for number, one in mine)
     return f'{intro}\n\n<ol class="problems" data-problems>\n{cards}\n</ol>'
 
 
@@ -110,7 +112,7 @@ def _card(context: Context, number: int, problem: Problem) -> str:
     level = context.say(*DIFFICULTY[problem.difficulty])
     return (
         f'<li class="problem" data-problem="{escape(problem.id)}">'
-        f'<span class="problem-title">{escape(title)}</span> '
+        f'<span class="problem-title">{number}. {escape(title)}</span> '
         f'<span class="problem-level problem-{problem.difficulty}">{level}</span> '
         '<span class="problem-state" hidden></span>'
         f"<code>python3 practice/judge.py show {escape(problem.id)}</code></li>"

@@ -12,6 +12,7 @@ from tools.book.expand import Expanded, expand
 from tools.book.notebooks import stale
 from tools.book.pages import Fence, Heading, Line, Page, directives, headings, load_pages, scan
 from tools.book.reader import Reader
+from tools.book.readme import readme_faults
 from tools.book.runs import PYTHON, RUN, failing_blocks
 from tools.book.sources import Sources
 from tools.book.words import LANGUAGES
@@ -78,6 +79,7 @@ def check(sources: Sources, wanted: list[str] | None = None, *, running: bool = 
         faults += _pairs(sources, pages, wanted)
         if not wanted:
             faults += _notebooks(sources)
+            faults += readme_faults(sources)
         if running:
             faults += failing_blocks(sources, pages)
     except BookError as error:
