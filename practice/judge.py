@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)
 
 from practice.judgelib.commands import main  # noqa: E402  (the root must be importable first)
+from tools.environment import use_environment  # noqa: E402
 
 if __name__ == "__main__":
+    use_environment(ROOT, "torch", "uvicorn")
     sys.exit(main(ROOT, __doc__ or ""))

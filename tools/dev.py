@@ -65,7 +65,10 @@ def demo(environment: Environment, torch_index: str | None) -> int:
     """Environment, model, three prompts answered."""
     stages = [preparation(environment, torch_index), model_stage(environment)]
     results = run_stages([*stages, demo_stage(environment)])
-    return report(results) if any(result.failure for result in results) else 0
+    if any(result.failure for result in results):
+        return report(results)
+    print(tr("接下来：make serve（书和题）", "next: make serve (the book and its problems)"))
+    return 0
 
 
 def book_stage(environment: Environment, *more: str) -> Stage:
@@ -79,11 +82,10 @@ def book(environment: Environment, torch_index: str | None) -> int:
     return report(results) if any(result.failure for result in results) else 0
 
 
-def serve(environment: Environment, torch_index: str | None, more: list[str]) -> int:
+def serve(environment: Environment, torch_index: str | None, port: int) -> int:
     """Environment, the book where it is not current, then the judge, which serves both.
 
-    `more` is handed to the judge. A book that does not build is reported and keeps nobody from
-    the exercises.
+    A book that does not build is reported and keeps nobody from the exercises.
     """
     stages = [preparation(environment, torch_index), book_stage(environment, "--if-needed")]
     results = run_stages(stages)
@@ -93,7 +95,7 @@ def serve(environment: Environment, torch_index: str | None, more: list[str]) ->
     python = str(environment.python)
     os.chdir(environment.root)
     # In this process's place, so that Ctrl-C and signals reach the server as they are.
-    os.execv(python, [python, "practice/judge.py", "serve", *more])
+    os.execv(python, [python, "practice/judge.py", "serve", "--port", str(port)])
 
 
 def test(environment: Environment, torch_index: str | None, everything: bool = False) -> int:
@@ -162,9 +164,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             "(also: MINISGL_TORCH_INDEX)",
         )
         if name == "serve":
-            command.add_argument(
-                "more", nargs="*", metavar="OPTION", help="for the judge, after --: -- --port 8001"
-            )
+            command.add_argument("--port", type=int, default=8000)
     commands.add_parser("doctor")
     cleaner = commands.add_parser("clean")
     cleaner.add_argument("--model", action="store_true", help="remove the embedded model as well")
@@ -181,7 +181,7 @@ def main(arguments: list[str]) -> int:
     if options.command == "doctor":
         return doctor(environment)
     if options.command == "serve":
-        return serve(environment, options.torch_index, options.more)
+        return serve(environment, options.torch_index, options.port)
     command = {"book": book, "demo": demo, "test": test, "check-all": check_all}[options.command]
     return command(environment, options.torch_index)
 

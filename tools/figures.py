@@ -45,7 +45,16 @@ def render(name: str, language: str, alt: str = "") -> str:
                 f"there is no figure {name}, is it {close}? See python3 tools/figures.py list",
             )
         )
-    return drawing.html(name, language, alt)
+    try:
+        return drawing.html(name, language, alt)
+    except (LookupError, TypeError, ValueError) as error:
+        raise FigureError(
+            tr(
+                f"{name} 画不出来，{error!r}：docs/traces 或 bench 的记录坏了就重新记录",
+                f"{name} cannot be drawn, {error!r}: if its record in docs/traces or bench is "
+                "damaged, record it again",
+            )
+        ) from error
 
 
 def main(argv: list[str]) -> int:

@@ -1,14 +1,15 @@
-// Cards of practice problems. Under /book/ the judge serves the book: a title becomes a link to the
-// problem, and its state is shown. Anywhere else a card stays as it is, with the command to type.
+// Under /book/ the judge serves the book: its list of problems joins the navigation, a card's title
+// becomes a link to the problem, and its state is shown. Anywhere else nothing changes, and a card
+// keeps the command to type.
 (async () => {
-  const cards = document.querySelectorAll("[data-problem]");
   const end = location.pathname.indexOf("/book/");
-  if (!cards.length || end < 0) return;
+  if (end < 0) return;
   const base = location.pathname.slice(0, end);
   const zh = document.documentElement.lang.startsWith("zh");
   const words = zh
-    ? { draft: "有草稿", tried: "试过", accepted: "已通过" }
-    : { draft: "draft", tried: "tried", accepted: "accepted" };
+    ? { list: "练习题", draft: "有草稿", tried: "试过", accepted: "已通过" }
+    : { list: "Problems", draft: "draft", tried: "tried", accepted: "accepted" };
+  const cards = document.querySelectorAll("[data-problem]");
   let states;
   try {
     const answer = await fetch(`${base}/api/problems`);
@@ -18,6 +19,14 @@
   } catch {
     return;
   }
+  const item = document.createElement("li");
+  item.className = "md-nav__item";
+  const home = document.createElement("a");
+  home.className = "md-nav__link";
+  home.href = `${base}/`;
+  home.textContent = words.list;
+  item.append(home);
+  document.querySelector(".md-nav--primary > .md-nav__list")?.append(item);
   for (const card of cards) {
     const id = card.dataset.problem;
     if (!states.has(id)) continue;

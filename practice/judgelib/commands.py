@@ -10,11 +10,12 @@ from pathlib import Path
 
 from practice.judgelib import engine, overview, sessions, terminal, workspace
 from practice.judgelib.catalogue import Catalogue, load_catalogue
-from practice.judgelib.core import judge
+from practice.judgelib.core import judge, try_samples
 from practice.judgelib.options import parser
 from practice.judgelib.samples import without_marks
 from practice.judgelib.text import COMMAND, JudgeError
 from practice.judgelib.verdict import render
+from tools.environment import NO_ENVIRONMENT
 from tools.lang import tr
 from tools.steplib import StepError
 from tools.store import StoreError
@@ -86,17 +87,19 @@ def _start(catalogue: Catalogue, options: argparse.Namespace) -> int:
 def _run(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
     source = workspace.read(problem, options.file)
-    groups = ["sample"] if options.seed is None else None
-    seed = sessions.fresh_seed() if options.seed is None else options.seed
     with sessions.box_for(problem, options.level, options.strict) as box:
-        verdict = judge(problem, source, box=box, seed=seed, groups=groups)
+        if options.seed is None:
+            verdict = try_samples(problem, source, box=box, seed=sessions.fresh_seed())
+        else:
+            verdict = judge(problem, source, box=box, seed=options.seed)
     if options.json:
         print(json.dumps({"problem": problem.id, **verdict.as_json()}, ensure_ascii=False))
     else:
-        print(render(verdict, problem.id))
-        if verdict.accepted and groups:
-            print(tr("样例对了；全部用例：", "the samples are right; all cases: "), end="")
-            print(f"{COMMAND} submit {problem.id}")
+        # Of a `predict` only the form was looked at, which is no acceptance.
+        formal = verdict.accepted and not verdict.cases
+        print(verdict.message if formal else render(verdict, problem.id))
+        if verdict.accepted and options.seed is None:
+            print(tr("提交：", "submit: ") + f"{COMMAND} submit {problem.id}")
     return 0 if verdict.accepted else 1
 
 
@@ -171,12 +174,8 @@ def _audit(catalogue: Catalogue, options: argparse.Namespace) -> int:
 def _serve(catalogue: Catalogue, options: argparse.Namespace) -> int:
     try:
         from practice.web.serve import serve
-    except ModuleNotFoundError as error:
-        raise JudgeError(
-            f"没有 {error.name}：运行 pip install -e '.[judge]'",
-            f"there is no {error.name}: run pip install -e '.[judge]'",
-        ) from None
-
+    except ModuleNotFoundError:
+        raise JudgeError(*NO_ENVIRONMENT) from None
     return serve(options.root, options.host, options.port, options.level)
 
 

@@ -12,7 +12,7 @@ import importlib.util
 import random
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from practice.judgelib import engine, static
 from practice.judgelib.cases import GROUPS, Case
 from practice.judgelib.catalogue import Problem, fault
 from practice.judgelib.classify import classify
-from practice.judgelib.predict import judge_answers
+from practice.judgelib.predict import check_form, judge_answers
 from practice.judgelib.steptests import run_step_tests
 from practice.judgelib.text import JudgeError, Text
 from practice.judgelib.verdict import Verdict
@@ -63,8 +63,20 @@ def judge(
     `box` may be None for a problem that runs nothing (`predict`). `wall_s` shortens the limit.
     A fault of ours gives IE, something that is not here SK; neither is ever an AC.
     """
+    return _answered(lambda: _judge(problem, source, box, seed, groups, wall_s), seed)
+
+
+def try_samples(problem: Problem, source: str | bytes, *, box: Runs | None, seed: int) -> Verdict:
+    """What `run` says: the samples alone; of a `predict`, which has no others, only the form."""
+    if problem.kind != "predict":
+        return judge(problem, source, box=box, seed=seed, groups=["sample"])
+    return _answered(lambda: check_form(problem, static.decode(_bytes(source))), seed)
+
+
+def _answered(work: Callable[[], Verdict], seed: int) -> Verdict:
+    """The verdict of `work`; what it raises is one too."""
     try:
-        verdict = _judge(problem, source, box, seed, groups, wall_s)
+        verdict = work()
     except static.Rejected as rejected:
         verdict = rejected.verdict
     except JudgeError as error:
@@ -90,7 +102,7 @@ def _judge(
         assert problem.step is not None
         number = problem.step.number
         return Verdict("SK", Text(f"这里没有第 {number} 步", f"step {number} is not here"))
-    text = static.decode(source.encode() if isinstance(source, str) else source)
+    text = static.decode(_bytes(source))
     if problem.kind == "predict":
         return judge_answers(problem, text, plan(problem, seed, groups))
     reference = engine.reference(problem) if problem.step else ""
@@ -104,6 +116,10 @@ def _judge(
     if verdict.accepted and groups is None and problem.step and problem.step.tests:
         verdict = run_step_tests(problem, text, box, verdict, limits)
     return verdict
+
+
+def _bytes(source: str | bytes) -> bytes:
+    return source.encode() if isinstance(source, str) else source
 
 
 def plan(problem: Problem, seed: int, groups: Sequence[str] | None = None) -> list[Planned]:

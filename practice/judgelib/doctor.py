@@ -9,6 +9,7 @@ import sys
 from practice.judgelib import engine
 from practice.judgelib.catalogue import Catalogue
 from practice.judgelib.text import Text
+from tools.environment import NO_ENVIRONMENT
 from tools.lang import tr
 from tools.store import Store, StoreError
 
@@ -25,8 +26,8 @@ def doctor(catalogue: Catalogue) -> int:
     from practice.judgelib.sandbox import levels
 
     torch = importlib.util.find_spec("torch") is not None
-    without = tr("没有安装 torch", "torch is not installed")
-    print(f"{_sign(torch)} Python {sys.version.split()[0]}, {'torch' if torch else without}")
+    words = "torch" if torch else tr(*NO_ENVIRONMENT)
+    print(f"{_sign(torch)} Python {sys.version.split()[0]}, {words}")
     held = _store() and torch
     held = _problems(catalogue) and held
     for level in levels.LEVELS:

@@ -100,20 +100,25 @@ def _bounded(number: int, line: int) -> int:
     return number
 
 
+def check_form(problem: Problem, text: str) -> Verdict:
+    """What `run` says: that the file can be read and how much is filled in, not what is right."""
+    answers, fields = _read(problem, text)
+    filled = sum(answers.get(name, (None, 0))[0] is not None for name in fields)
+    total = len(fields)
+    zh = f"{total} 个问题填了 {filled} 个；对不对，提交后才知道"
+    en = f"{filled} of {total} questions are answered; a submission says which are right"
+    return Verdict("AC", Text(zh, en))
+
+
 def judge_answers(problem: Problem, text: str, planned: Sequence[Planned]) -> Verdict:
     """Compare the answers field by field, in the order of the starter."""
-    answers = read_answers(text)
-    fields = list(read_answers(problem.read("starter.py")))
+    answers, fields = _read(problem, text)
     expected: dict[str, Any] = {}
     for one in planned:
         expected |= one.expected
     if set(fields) != set(expected):
         both = f"{sorted(expected)} ≠ {sorted(fields)}"
         return Verdict("IE", Text(f"starter.py 与 oracle.py 的字段不同：{both}", f"fields: {both}"))
-    for name in answers:
-        if name not in fields:
-            zh, en = f"没有名为 {name} 的问题", f"there is no question called {name}"
-            raise Rejected("CE", zh, en, answers[name][1])
     right = 0
     wrong: Verdict | None = None
     for name in fields:
@@ -125,6 +130,17 @@ def judge_answers(problem: Problem, text: str, planned: Sequence[Planned]) -> Ve
     zh = f"{wrong.message.zh}；{len(fields)} 个答案中对了 {right} 个"
     message = Text(zh, f"{wrong.message.en}; {right} of {len(fields)} answers are right")
     return Verdict("WA", message, group=planned[0].group, got=wrong.got, line=wrong.line)
+
+
+def _read(problem: Problem, text: str) -> tuple[dict[str, tuple[Any, int]], list[str]]:
+    """The answers, and the names of the questions; Rejected for an answer to none of them."""
+    answers = read_answers(text)
+    fields = list(read_answers(problem.read("starter.py")))
+    for name, (_, line) in answers.items():
+        if name not in fields:
+            zh, en = f"没有名为 {name} 的问题", f"there is no question called {name}"
+            raise Rejected("CE", zh, en, line)
+    return answers, fields
 
 
 def _field(

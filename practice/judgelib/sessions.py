@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
 from practice.judgelib.catalogue import Problem
 from practice.judgelib.core import Runs, judge
 from practice.judgelib.store import HINT_AFTER, Progress
-from practice.judgelib.text import COMMAND, Text
+from practice.judgelib.text import COMMAND, JudgeError, Text
 from practice.judgelib.verdict import Verdict
+from tools.environment import NO_ENVIRONMENT
 from tools.store import StoreError
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ def fresh_seed() -> int:
 
 
 def box_with(torch: bool, level: int | None = None, strict: bool = False) -> Box:
-    """A box with torch loaded ahead, or without it."""
+    """A box with torch loaded ahead, or without it; JudgeError where torch is to be and is not."""
+    if torch and find_spec("torch") is None:
+        raise JudgeError(*NO_ENVIRONMENT)
     from practice.judgelib.box import Box
 
     return Box(level=level, strict=strict, torch=torch)

@@ -134,8 +134,10 @@ def _explain_errors(app: FastAPI) -> None:
         assert isinstance(error, StoreError)
         return reply(as_json(error.zh, error.en), 503)
 
-    def http_error(_: Request, error: Exception) -> Response:
+    def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+            return _page(404)  # a person looks at it: the page says it, with the way back
         zh = {404: "没有这个页面", 405: "不能这样请求"}.get(error.status_code, "请求有误")
         return reply(as_json(zh, str(error.detail)), error.status_code)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from practice.judgelib import sessions
 from practice.judgelib.box import Box, JobResult, Limits, SandboxError
-from practice.judgelib.core import judge
+from practice.judgelib.core import try_samples
 from practice.judgelib.text import Text
 from practice.judgelib.verdict import Verdict
 from practice.web.errors import ApiError
@@ -85,8 +85,7 @@ def _verdict(job: Job, shelf: Shelf, records: Records, boxes: Boxes) -> tuple[Ve
             progress.finish(job.id, verdict)
         return verdict, []
     if job.kind == "run":
-        verdict = judge(problem, job.source, box=boxes, seed=job.seed, groups=["sample"])
-        return verdict, []
+        return try_samples(problem, job.source, box=boxes, seed=job.seed), []
     verdict, notes = sessions.conclude(problem, job.source, boxes, progress, job.id, job.seed)
     if progress:
         with contextlib.suppress(StoreError):

@@ -5,11 +5,11 @@ from pathlib import Path
 from shutil import copytree
 
 from tools.book import notebooks
+from tools.book.bench import script_hash
 from tools.book.pages import Page
 from tools.book.records import PATH as RECORDS
 from tools.book.records import source_hash
 from tools.book.sources import Sources
-from tools.book.values import script_hash
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,11 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
 
+from tools.book.pages import load_pages
+from tools.book.replay import replay
 from tools.book.site import build_site, is_current
+from tools.book.sources import Sources
+from tools.book.words import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -86,6 +91,13 @@ SIDEWAYS = """() => {
     .filter((one) => !scrolls(one.parentElement) && !one.closest("svg, .md-clipboard"))
     .slice(0, 3).map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`);
 }"""
+# What a reader types: titles and code of the blocks, and what a page says to delete.
+BLOCKS = """() => [...document.querySelectorAll("article .highlight, article .delete")]
+  .map((one) => [
+    one.querySelector(".filename, .admonition-title")?.textContent,
+    one.querySelector("pre code")?.textContent ?? null,
+  ])
+  .filter(([title]) => title)"""
 # Put a scheme on at once: colours that are on their way to others are nobody's.
 WEAR = """(scheme) => {
   const still = document.createElement("style");
@@ -124,7 +136,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if is_current(ROOT):
         return ROOT / "site"
     folder = tmp_path_factory.mktemp("book") / "site"
+    started = time.perf_counter()
     build_site(ROOT, folder)
+    assert time.perf_counter() - started < BUILD_SECONDS
     return folder
 
 
@@ -215,6 +229,26 @@ def test_every_page_is_quiet_narrow_and_readable(
             seen.faults += [f"{scheme}: {one}" for one in seen.page.evaluate(CONTRAST)]
         seen.faults[before:] = [f"/{path}: {one}" for one in seen.faults[before:]]
     assert not seen.faults, "\n".join(seen.faults)
+
+
+def test_typing_what_a_browser_shows_gives_the_steps_package(
+    site: Path, address: str, browser: Browser
+) -> None:
+    sources = Sources(ROOT)
+    page = look(browser, address, 1280).page
+    for source in load_pages(ROOT):
+        step = sources.step_of(source.name)
+        if step:
+            folder = "" if source.language == LANGUAGES[0] else f"{source.language}/"
+            page.goto(f"{address}/{folder}{source.name}/", wait_until="load")
+            assert "```" not in page.inner_text("article"), source.path
+            text = "\n".join(
+                f'!!! delete "{title}"' if code is None else f'```py title="{title}"\n{code}```'
+                for title, code in page.evaluate(BLOCKS)
+            )
+            listed = [(one.path, one.symbol) for one in sources.settings.hidden(source.name)]
+            outcome = replay(text, sources.before(step), sources.package(step.number), listed)
+            assert not outcome.differences, f"{source.path}\n{outcome.differences}"
 
 
 def test_what_is_looked_for_would_be_found(address: str, browser: Browser) -> None:

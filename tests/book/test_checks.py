@@ -1,7 +1,10 @@
 """What the check says of pages that are whole by themselves and wrong beside something else."""
 
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,9 @@ from booklet import change, make_booklet
 
 from tools.book.__main__ import main
 from tools.book.checks import check
+from tools.book.errors import BookError
 from tools.book.pages import load_pages
+from tools.book.site import build_site, is_current
 from tools.book.sources import Sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,7 +144,7 @@ def test_sections_come_in_order_and_figures_by_two(root: Path) -> None:
     both(root, '@@figure ch05_recompute alt="', '@@figure ch05_recompute2 alt="')
     found = lines(root)
     assert any("out of order" in line for line in found)
-    both(root, "@@figure", "<!--")
+    both(root, "@@figure", "figure")
     assert any("1 figures, at least 2" in line for line in lines(root))
 
 
@@ -160,6 +165,14 @@ SETTINGS = [
     ('size = { zh = "大小", en = "size" }', "size = 1", "[columns.size]: must be a table"),
     ("[pages.ch02_more]", "[pages.ch02]", "[pages.ch02] is no chapter's page"),
     ("[columns]", "[columns", "docs/book.toml: "),
+    ("[pages.ch02_more]", "[[pages.ch02_more]]", "[pages.ch02_more]: must be a table"),
+    (
+        "[[parts]]\nnumber = 1",
+        "[[parts]]",
+        "[parts]: `number` is an integer, once, here it is None",
+    ),
+    ("chapter = 3", "chapter = 2", "[road]: `chapter` is an integer, once, here it is 2"),
+    ("level = 2", "level = 2\nnot_shown = 3", "[pages.ch02_more.not_shown]: must be [["),
 ]
 
 
@@ -167,6 +180,94 @@ SETTINGS = [
 def test_settings_are_checked(old: str, new: str, said: str, root: Path) -> None:
     change(root, "docs/book.toml", old, new)
     assert any(line.startswith("docs/book.toml") and said in line for line in lines(root))
+
+
+def test_lines_that_are_listed_exist(root: Path) -> None:
+    hidden = 'level = 2\n[[pages.ch02_more.not_shown]]\npath = "{}"\nsymbol = "Box.none"\n'
+    hidden += 'why = {{ zh = "无趣", en = "dull" }}'
+    for path, said in (("minisgl/none.py", "this step has no"), ("minisgl/box.py", "no Box.none")):
+        change(root, "docs/book.toml", "level = 2", hidden.format(path))
+        found = [line for line in lines(root) if line.startswith(f"{EN}:81: docs/book.toml [pages")]
+        assert len(found) == 1 and said in found[0], lines(root)
+        change(root, "docs/book.toml", hidden.format(path), "level = 2")
+
+
+def damage(path: str, content: bytes) -> Callable[[Path], object]:
+    return lambda root: (root / path).write_bytes(content)
+
+
+DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a page in another encoding": (damage(EN, b"# \n\n\xff"), f"{EN}:3: save it as UTF-8"),
+    "a page that is a folder": (lambda root: (root / "docs/en/a.md").mkdir(), "docs/en/a.md: Is a"),
+    "a page that leads nowhere": (
+        lambda root: (root / "docs/en/a.md").symlink_to("none"),
+        "docs/en/a.md: there is no such file",
+    ),
+    "a package's file in another encoding": (
+        damage("minisgl/shelf.py", b"X = '\xff'"),
+        "minisgl/shelf.py: not UTF-8",
+    ),
+    "a benchmark that does not parse": (damage("bench/ch02_speed.py", b"("), "ch02_speed.py:1: "),
+    "tests that do not parse": (damage("tests/test_ch02_more.py", b"("), "test_ch02_more.py:1: "),
+    "an empty example": (damage("examples/ch02_more.py", b""), "ch02_more.md:57: "),
+    "no output": (
+        lambda root: (root / "steps/ch02_more/expected.en.txt").unlink(),
+        "ch02 has no recorded output: run python3 tools/steps.py record 2",
+    ),
+    "records of another form": (damage("docs/records.json", b"[]"), "record 2"),
+    "a project file that does not parse": (damage("pyproject.toml", b"["), "pyproject.toml: "),
+    "a fence without end": (
+        lambda root: change(root, EN, "```\n\n## G", "\n\n## G"),
+        f"{EN}:51: this fence does not end",
+    ),
+    "a heading that is underlined": (
+        lambda root: change(root, EN, "## G", "G\n---\n\n## G"),
+        f"{EN}:56: write headings with #",
+    ),
+    "a page in a folder": (
+        lambda root: shutil.copytree(root / "docs/en", root / "docs/en/a"),
+        "docs/zh/a/ch02_more.md: there is no such page",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_damage_is_a_line_that_names_the_file(
+    what: str, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    break_, said = DAMAGED[what]
+    break_(root)
+    assert main(["check"], root) == 1
+    printed = capsys.readouterr()
+    assert said in printed.out + printed.err
+
+
+def test_marks_and_line_ends_of_other_systems_do_not_count(root: Path) -> None:
+    for language in ("zh", "en"):
+        path = root / f"docs/{language}/ch02_more.md"
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert not lines(root)
+
+
+def test_a_book_that_does_not_build_leaves_the_one_that_is_there(root: Path) -> None:
+    (root / "site").mkdir()
+    (root / "site/index.html").write_text("old")
+    before = sorted(root.iterdir())
+    with pytest.raises(BookError, match=r"does not build:\n.*mkdocs\.yml"):
+        build_site(root)
+    assert sorted(root.iterdir()) == before and (root / "site/index.html").read_text() == "old"
+
+
+def test_a_site_is_current_until_something_changes_or_goes(root: Path) -> None:
+    assert not is_current(root)
+    (root / "site").mkdir()
+    (root / "site/index.html").write_text("")
+    later = (root / "site/index.html").stat().st_mtime + 10
+    os.utime(root / "site/index.html", (later, later))
+    assert is_current(root)
+    (root / EN).unlink()
+    os.utime((root / EN).parent, (later + 10, later + 10))
+    assert not is_current(root)
 
 
 def test_the_command_prints_a_line_per_fault_and_fails(

@@ -102,6 +102,10 @@ def test_a_live_figure_is_stepped_by_keys_buttons_and_slider(
         page.keyboard.press(key)
         assert output.inner_text() == f"{now} / {count}"
     assert figure.locator('[data-step="next"]').is_disabled()
+    figure.locator('[data-step="back"]').click()
+    figure.locator('[data-step="next"]').press("Enter")
+    page.keyboard.press("ArrowLeft")  # the button is off now, the keys go on
+    assert output.inner_text() == f"{count - 1} / {count}"
     figure.locator('[data-step="first"]').click()
     assert output.inner_text() == f"1 / {count}"
     figure.locator("input").fill("5")

@@ -8,7 +8,8 @@ import pytest
 from booklet import make_booklet, page
 
 from tools.book.expand import expand
-from tools.book.replay import Outcome, ReplayError, replay
+from tools.book.orders import ReplayError
+from tools.book.replay import Outcome, replay
 from tools.book.replaying import replay_pages
 from tools.book.sources import Sources
 
@@ -106,10 +107,3 @@ def test_lines_that_are_listed_are_taken_over_and_counted(sources: Sources) -> N
     before, after = sources.before(sources.book[2]), sources.package(2)
     outcome = replay(text.replace(block[0], ""), before, after, listed)
     assert not outcome.differences and outcome.copied == 3
-
-
-def test_a_chapter_without_package_gives_its_main_by_lines() -> None:
-    after = {"examples/a.py": "a = 1\n\n\nb = 2\n"}
-    text = '```python title="examples/a.py · lines {}"\n{}\n```\n'
-    pieces = [("3–4", "\nb = 2"), ("1–2", "a = 1\n")]
-    assert not replay("\n".join(text.format(*one) for one in pieces), {}, after).differences

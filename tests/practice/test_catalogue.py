@@ -87,7 +87,7 @@ def test_a_broken_folder_does_not_hide_the_others(tmp_path: Path) -> None:
 def test_an_unknown_id_offers_the_nearest(tmp_path: Path) -> None:
     write_problem(tmp_path)
     catalogue = load_catalogue(tmp_path)
-    for wrong in ("ch01-totl", "total", "ch1"):
+    for wrong in ("ch01-totl", "total", "ch1", "1"):
         with pytest.raises(JudgeError, match="the nearest is ch01-total"):
             catalogue[wrong]
 

@@ -77,7 +77,7 @@ def test_the_way_of_a_reader(judge: Judge, tmp_path: Path) -> None:
     status, _, err = judge("solution", "ch01-total")
     assert status == 2 and "shown after an AC; to see it now:" in err
     write(tmp_path, GOOD)
-    assert "the samples are right" in judge("run", "ch01-total")[1]
+    assert "submit: python3 practice/judge.py submit ch01-total" in judge("run", "ch01-total")[1]
     status, out, _ = judge("submit", "ch01-total")
     assert status == 0 and "AC accepted  ch01-total  7 cases" in out
     assert "result = result + number" in judge("solution", "ch01-total")[1]

@@ -8,7 +8,7 @@ import pytest
 from practice.judgelib import engine, sessions
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import load_problem
-from practice.judgelib.core import judge
+from practice.judgelib.core import judge, try_samples
 from practice.judgelib.predict import read_answers
 from practice.judgelib.static import Rejected
 
@@ -166,3 +166,15 @@ def test_answers_may_be_written_as_arithmetic() -> None:
         "b": (1, -2, [12]),
         "c": {"x": 3},
     }
+
+
+def test_the_form_of_a_prediction_says_nothing_of_its_answers() -> None:
+    problem = load_problem(PROBLEMS / "ch01-predict-lengths")
+    right = problem.read("solution.py")
+    wrong = right.replace("1", "2")
+    assert wrong != right
+    said = [try_samples(problem, text, box=None, seed=1) for text in (right, wrong)]
+    assert said[0] == said[1] and said[0].accepted and "7 of 7" in said[0].message.en
+    assert "0 of 7" in try_samples(problem, problem.read("starter.py"), box=None, seed=1).message.en
+    odd = try_samples(problem, right + "more = 1\n", box=None, seed=1)
+    assert odd.code == "CE" and "no question called more" in odd.message.en

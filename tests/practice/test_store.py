@@ -128,16 +128,21 @@ def test_a_damaged_store_is_moved_aside_and_told_and_nothing_is_lost(damage: str
         assert progress.store.notice == ""
 
 
+def damage(progress: Progress) -> None:
+    """Overwrite all but the first page of the file that `progress` has open."""
+    path = store_path()
+    progress.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    progress.store._db.execute("PRAGMA cache_size = 0")
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+
+
 def test_damage_while_the_store_is_open_is_healed_too() -> None:
     fill()
     with Progress() as progress:
-        path = store_path()
-        progress.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        progress.store._db.execute("PRAGMA cache_size = 0")
-        size = path.stat().st_size
-        with path.open("r+b") as file:
-            file.seek(4096)
-            file.write(b"\xa5" * (size - 4096))
+        damage(progress)
         assert len(progress.standings()) == 200
         assert "was damaged" in progress.store.notice
 
@@ -232,12 +237,6 @@ def test_threads_share_a_store() -> None:
 def test_damage_is_healed_also_by_who_holds_the_store_for_itself() -> None:
     fill()
     with Progress() as progress:
-        path = store_path()
-        progress.store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        progress.store._db.execute("PRAGMA cache_size = 0")
-        size = path.stat().st_size
-        with path.open("r+b") as file:
-            file.seek(4096)
-            file.write(b"\xa5" * (size - 4096))
+        damage(progress)
         with progress.store.exclusive():
             assert len(progress.standings()) == 200

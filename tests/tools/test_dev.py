@@ -318,13 +318,14 @@ def test_the_book_is_built_where_it_is_needed_and_the_judge_serves_it(
     monkeypatch.setattr(dev, "preparation", lambda environment, torch_index: prepared)
     monkeypatch.setattr(os, "execv", replace)
     python = str(Environment(ROOT).python)
-    build, judge = ("-m", "tools.book", "build"), (python, "practice/judge.py", "serve")
+    build = ("-m", "tools.book", "build")
+    judge = (python, "practice/judge.py", "serve", "--port", "8000")
     assert dev.main(["book"]) == 0
     assert commands == [build]
     dev.main(["serve"])
-    dev.main(["serve", "--", "--port", "8001"])
+    dev.main(["serve", "--port", "8001"])
     lazy = (*build, "--if-needed")
-    assert commands[1:] == [lazy, judge, lazy, (*judge, "--port", "8001")]
+    assert commands[1:] == [lazy, judge, lazy, (*judge[:-1], "8001")]
     failures["book"] = "does not build"
     assert dev.main(["book"]) == 1
     commands.clear()

@@ -11,10 +11,8 @@ record [N…]         compare recorded outputs again where their sources changed
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 from tools.book import notebooks
@@ -27,6 +25,7 @@ from tools.book.replaying import replay_pages
 from tools.book.site import build_site, is_current
 from tools.book.sources import Sources
 from tools.book.words import LANGUAGES
+from tools.environment import use_environment
 from tools.lang import tr
 from tools.steplib import StepError
 
@@ -40,6 +39,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     try:
         return COMMANDS[options.command](Sources(root), options)
     except (BookError, StepError) as error:
+        print(f"book: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
         print(f"book: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -161,13 +163,6 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def use_environment() -> None:
-    """Go on with the project's environment where this Python lacks the book's packages."""
-    own = ROOT / ".venv" / "bin" / "python"
-    if find_spec("jupytext") is None and own.is_file() and Path(sys.executable) != own:
-        os.execv(own, [str(own), "-m", "tools.book", *sys.argv[1:]])
-
-
 if __name__ == "__main__":
-    use_environment()
+    use_environment(ROOT, "jupytext")
     sys.exit(main())

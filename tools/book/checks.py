@@ -3,53 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.book.cards import lines_of_chapter
+from tools.book.coverage import Coverage, covered
 from tools.book.errors import BookError, Fault
-from tools.book.expand import Expanded, expand
+from tools.book.expand import expand
 from tools.book.notebooks import stale
 from tools.book.pages import Fence, Heading, Line, Page, directives, headings, load_pages, scan
-from tools.book.reader import Reader
 from tools.book.readme import readme_faults
-from tools.book.runs import PYTHON, RUN, failing_blocks
+from tools.book.runs import PYTHON, RUN, SKETCH, failing_blocks
 from tools.book.sources import Sources
+from tools.book.translation import unequal
 from tools.book.words import LANGUAGES
 from tools.lang import tr
 from tools.steplib import Step
 
-LARGEST_HIDDEN = 0.1
 SECTIONS = [
     *("goals", "self-test", "files", "idea", "predict", "steps", "run", "four-questions"),
     *("official", "tests", "two-minutes", "exercises", "summary", "practice", "references"),
 ]
 # The first two chapters have no engine yet, and so not all of it.
 FREE_CHAPTERS = (0, 1)
-ALT = re.compile(r" alt=(?:\"[^\"]*\"|\S+)")
+RULE = re.compile(r" {0,3}(?:=+|-+)\s*")
 ASSET = re.compile(
     r"""!\[[^\]]*\]\(\s*(?:https?:)?//
-    | <(?:img|script|iframe|video|audio|source|embed)\b[^>]*\bsrc=["'](?:https?:)?//
-    | <link\b[^>]*\bhref=["'](?:https?:)?//
+    | <(?:img|script|iframe|video|audio|source|embed)\b[^>]*\bsrc(?:set)?=["']?(?:https?:)?//
+    | <link\b[^>]*\bhref=["']?(?:https?:)?//
     | @import\s[^;]*//
     | url\(\s*["']?(?:https?:)?//""",
     re.VERBOSE,
 )
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How much of what a chapter changes its page shows, in lines that are not blank."""
-
-    step: Step
-    changed: int
-    hidden: int
-    missing: int
-
-    @property
-    def shown(self) -> int:
-        """Lines that stand on the page."""
-        return self.changed - self.hidden - self.missing
 
 
 @dataclass(frozen=True)
@@ -72,11 +57,11 @@ def check(sources: Sources, wanted: list[str] | None = None, *, running: bool = 
             expanded = expand(sources, page)
             faults += [*expanded.faults, *_alone(sources, page)]
             if expanded.context.step:
-                counted, found = _covered(sources, expanded)
+                counted, found = covered(sources, expanded)
                 faults += found
                 if page.language == LANGUAGES[0]:
                     coverage.append(counted)
-        faults += _pairs(sources, pages, wanted)
+        faults += unequal(sources, pages, wanted)
         if not wanted:
             faults += _notebooks(sources)
             faults += readme_faults(sources)
@@ -89,31 +74,20 @@ def check(sources: Sources, wanted: list[str] | None = None, *, running: bool = 
 
 
 def _sorted(faults: list[Fault]) -> list[Fault]:
-    """By page and line; what is wrong in several places of a page is said at the first."""
+    """By page and line, the page as a whole last; what is wrong in several places is said once."""
     first: dict[tuple[str, str], Fault] = {}
-    for fault in sorted(faults, key=lambda one: (one.path, one.line)):
+    for fault in sorted(faults, key=lambda one: (one.path, not one.line, one.line)):
         first.setdefault((fault.path, fault.what), fault)
     return list(first.values())
 
 
 def _settings(sources: Sources) -> Iterator[Fault]:
-    """docs/book.toml speaks of pages and symbols that there are."""
-    known = {step.page: step for step in sources.book}
-    for name, page in sources.settings.pages.items():
+    """docs/book.toml speaks of pages that there are."""
+    known = {step.page for step in sources.book}
+    for name in sources.settings.pages:
         if name not in known:
             text = tr(f"[pages.{name}] 不是任何一章的页", f"[pages.{name}] is no chapter's page")
             yield Fault("docs/book.toml", 0, text)
-            continue
-        for one in page.not_shown:
-            if one.path not in sources.package(known[name].number):
-                yield Fault(
-                    "docs/book.toml",
-                    0,
-                    tr(
-                        f"[pages.{name}] not_shown：{known[name].label} 没有 {one.path}",
-                        f"[pages.{name}] not_shown: {known[name].label} has no {one.path}",
-                    ),
-                )
 
 
 def _notebooks(sources: Sources) -> Iterator[Fault]:
@@ -133,15 +107,16 @@ def _alone(sources: Sources, page: Page) -> Iterator[Fault]:
                 "an asset from another site: put it into docs/assets",
             )
             yield Fault(page.path, one.number, text)
+    yield from _underlined(page)
     titles = headings(page.text)
     if [one.level for one in titles].count(1) != 1 or titles[0].level != 1:
         text = tr(
             "要有且只有一个一级标题，写在最前", "a page has one heading of level 1, its first"
         )
         yield Fault(page.path, titles[0].number if titles else 0, text)
-    ids = [title.id for title in titles if title.id]
+    ids = Counter(title.id for title in titles if title.id)
     for title in titles:
-        if title.id and ids.count(title.id) > 1:
+        if ids[title.id] > 1:
             yield Fault(
                 page.path, title.number, tr(f"id {title.id} 重复", f"id {title.id} is there twice")
             )
@@ -150,9 +125,25 @@ def _alone(sources: Sources, page: Page) -> Iterator[Fault]:
         yield from _sections(page, step, titles)
 
 
+def _underlined(page: Page) -> Iterator[Fault]:
+    """A line of `=` or `-` makes a heading of the text above it, which no other check sees."""
+    above = ""
+    for one in scan(page.text):
+        text = one.text if isinstance(one, Line) else ""
+        if above.strip() and RULE.fullmatch(text):
+            said = tr(
+                "用 # 写标题，分隔线前空一行", "write headings with #, a blank line above a rule"
+            )
+            yield Fault(page.path, one.number, said)
+        above = text
+
+
 def _fence(page: Page, fence: Fence) -> Iterator[Fault]:
+    if not fence.closed:
+        text = tr("代码块没有结束：补上结尾的 ```", "this fence does not end: close it with ```")
+        yield Fault(page.path, fence.number, text)
     words = fence.info.split()
-    if words and words[0] in PYTHON and words[1:2] not in (["sketch"], [RUN]):
+    if words and words[0].strip("{.}").lower() in PYTHON and words[1:2] not in ([SKETCH], [RUN]):
         text = tr(
             "python 代码块要么是指令，要么标 run（会执行）或 sketch（示意）",
             "a python block is a directive, or says `run` (it is executed) or `sketch`",
@@ -177,127 +168,7 @@ def _sections(page: Page, step: Step, found: list[Heading]) -> Iterator[Fault]:
     if figures < least:
         text = tr(f"有 {figures} 幅图，至少要 {least} 幅", f"{figures} figures, at least {least}")
         yield Fault(page.path, 0, text)
-    names = {text.split()[0] for _, text in directives(page.text)}
+    names = {text.partition(" ")[0] for _, text in directives(page.text)}
     for name in ("facts", "tree", "output", "test"):
         if name not in names:
             yield Fault(page.path, 0, tr(f"缺少 @@{name}@@", f"@@{name}@@ is missing"))
-
-
-def _covered(sources: Sources, expanded: Expanded) -> tuple[Coverage, list[Fault]]:
-    """Every line that a chapter changes is shown, or listed with a reason."""
-    context, path = expanded.context, expanded.context.page.path
-    step, reader = context.need_step(), context.reader
-    faults: list[Fault] = []
-    facts = sources.settings.pages.get(step.page)
-    listed = facts.not_shown if facts else ()
-    if listed and all(text != "diff" for _, text in directives(context.page.text)):
-        text = tr("有 not_shown 的页要写 @@diff@@", "a page with not_shown needs @@diff@@")
-        faults.append(Fault(path, 0, text))
-    untold = _without(sources, context.page, {(one.path, one.symbol) for one in listed})
-    hidden = sum(
-        count
-        for name, symbol, count in untold.missing()
-        if any(one.path == name and _covers(one.symbol, symbol) for one in listed)
-    )
-    missing = reader.missing()
-    for name, symbol, count in missing:
-        faults.append(Fault(path, 0, _not_shown(name, symbol, count)))
-    total = lines_of_chapter(context)
-    if total and hidden > LARGEST_HIDDEN * total:
-        text = tr(
-            f"not_shown 有 {hidden} 行，超过本章 {total} 行的十分之一",
-            f"{hidden} lines are not_shown, more than a tenth of this chapter's {total}",
-        )
-        faults.append(Fault(path, 0, text))
-    return Coverage(step, total, hidden, sum(count for *_, count in missing)), faults
-
-
-def _covers(listed: str, symbol: str) -> bool:
-    return not listed or symbol == listed or symbol.startswith(f"{listed}.")
-
-
-def _without(sources: Sources, page: Page, listed: set[tuple[str, str]]) -> Reader:
-    """What the reader has from the page alone, without the lines that are listed."""
-    if not listed:
-        return expand(sources, page).context.reader
-    text = "\n".join(line for line in page.text.split("\n") if line.strip() != "@@diff@@")
-    return expand(sources, Page(page.language, page.name, text)).context.reader
-
-
-def _not_shown(path: str, symbol: str, count: int) -> str:
-    if symbol.startswith("-"):
-        target = f"{path}:{symbol[1:]}" if symbol[1:] else path
-        return tr(
-            f"本章删除了 {target}，页上没有：写 @@removed {target}@@",
-            f"this chapter takes {target} away, the page does not: write @@removed {target}@@",
-        )
-    target = f"{path}:{symbol}" if symbol else path
-    return tr(
-        f"没有展示 {target}（{count} 行）：写 @@code {target}@@，"
-        "或列入 docs/book.toml 的 not_shown",
-        f"{target} is not shown ({count} lines): write @@code {target}@@, or list it as not_shown "
-        "in docs/book.toml",
-    )
-
-
-def _pairs(sources: Sources, pages: list[Page], wanted: list[str] | None) -> Iterator[Fault]:
-    """Both languages have the same pages, directives, headings and folds."""
-    by_name: dict[str, dict[str, Page]] = {}
-    for page in pages:
-        by_name.setdefault(page.name, {})[page.language] = page
-    names = wanted or sorted({*by_name, *(step.page for step in sources.book)})
-    for name in names:
-        found = by_name.get(name, {})
-        for language in LANGUAGES:
-            if language not in found:
-                text = tr("没有这一页", "there is no such page")
-                yield Fault(f"docs/{language}/{name}.md", 0, text)
-        if len(found) == len(LANGUAGES):
-            yield from _pair(*(found[language] for language in LANGUAGES))
-
-
-def _pair(zh: Page, en: Page) -> Iterator[Fault]:
-    yield from _beside(zh, en, _plain_directives(zh), _plain_directives(en))
-    yield from _beside(zh, en, _outline(zh), _outline(en))
-    folds = [
-        sum(isinstance(one, Line) and one.kind == "fold" for one in scan(page.text))
-        for page in (zh, en)
-    ]
-    if folds[0] != folds[1]:
-        text = tr(
-            f"有 {folds[1]} 个折叠块，{zh.path} 有 {folds[0]} 个",
-            f"{folds[1]} folded blocks, {zh.path} has {folds[0]}",
-        )
-        yield Fault(en.path, 0, text)
-
-
-def _beside(
-    zh: Page, en: Page, first: list[tuple[int, str]], second: list[tuple[int, str]]
-) -> Iterator[Fault]:
-    """Name the first place at which two lists of (line, what) part."""
-    for (_, here), (number, there) in zip(first, second, strict=False):
-        if here != there:
-            text = tr(
-                f"这里是 {there}，{zh.path} 同一处是 {here}",
-                f"{there} here, {zh.path} has {here} in its place",
-            )
-            yield Fault(en.path, number, text)
-            return
-    short, longer = (zh, second) if len(first) < len(second) else (en, first)
-    if len(first) != len(second):
-        extra = longer[min(len(first), len(second))][1]
-        other = en.path if short is zh else zh.path
-        text = tr(f"缺少 {extra}，{other} 有", f"{extra} is missing, {other} has it")
-        yield Fault(short.path, 0, text)
-
-
-def _plain_directives(page: Page) -> list[tuple[int, str]]:
-    """Directives without the words that are translated."""
-    return [(number, f"@@{ALT.sub('', text)}@@") for number, text in directives(page.text)]
-
-
-def _outline(page: Page) -> list[tuple[int, str]]:
-    return [
-        (one.number, "#" * one.level + (f" {{#{one.id}}}" if one.id else " (no id)"))
-        for one in headings(page.text)
-    ]

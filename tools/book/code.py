@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from tools.book.context import Context, arguments
 from tools.book.errors import BookError
 from tools.book.outline import locate
+from tools.book.reader import no_file
 from tools.book.values import output_lines
 from tools.book.words import piece, removal, title
-from tools.steplib import Step, marks, render_tree, symbol_source
+from tools.steplib import marks, render_tree, symbol_source
 from tools.steplib.errors import StepError
 from tools.steplib.source import lines_of
 
@@ -45,14 +46,13 @@ def code(context: Context, text: str) -> str:
     path, _, symbol = words[0].partition(":")
     if "ch" in options:
         return _other_chapter(context, path, symbol, options["ch"])
-    return show(context, context.need_step(), path, symbol)
+    context.need_step()
+    return show(context, path, symbol)
 
 
-def show(context: Context, step: Step, path: str, symbol: str) -> str:
+def show(context: Context, path: str, symbol: str) -> str:
     """Code of the page's own chapter, which its reader types."""
     reader = context.reader
-    if path not in reader.after:
-        raise BookError(*_no_file(path, step.label, path in reader.before))
     place = reader.show(path, symbol)
     source = reader.after[path]
     body = locate(source, symbol, path).text(source) if symbol else source.removesuffix("\n")
@@ -62,22 +62,13 @@ def show(context: Context, step: Step, path: str, symbol: str) -> str:
     return block(body, path, title(context.language, path, symbol, place), marked)
 
 
-def _no_file(path: str, label: str, removed: bool) -> tuple[str, str]:
-    if removed:
-        return (
-            f"{label} 已删除 {path}：写 @@removed {path}@@",
-            f"{label} takes {path} away: write @@removed {path}@@",
-        )
-    return f"{label} 里没有 {path}", f"{label} has no {path}"
-
-
 def _other_chapter(context: Context, path: str, symbol: str, number: str) -> str:
     if not number.isdigit():
         raise BookError(f"ch={number} 不是章号", f"ch={number} is no number of a chapter")
     step = context.sources.step(f"ch{int(number):02}")
     files = context.sources.package(step.number)
     if path not in files:
-        raise BookError(*_no_file(path, step.label, False))
+        raise BookError(*no_file(path, files))
     source = files[path]
     body = locate(source, symbol, path).text(source) if symbol else source.removesuffix("\n")
     what = f" · {piece(context.language, symbol)}" if symbol else ""
@@ -94,27 +85,16 @@ def removed(context: Context, text: str) -> str:
 
 
 def main(context: Context, text: str) -> str:
-    """`@@main@@`, `@@main A-B@@`, `@@main symbol@@`: the example of the page's chapter."""
+    """`@@main@@`, `@@main SYMBOL@@`: the example of the page's chapter."""
     words, _ = arguments(text, set(), 0, 1)
-    step = context.need_step()
-    path = step.main
+    path, symbol = context.need_step().main, words[0] if words else ""
+    if path in context.reader.after:
+        return show(context, path, symbol)
     source = context.sources.read(path)
-    which = words[0] if words else ""
-    span = re.fullmatch(r"(\d+)-(\d+)", which)
-    if path in context.reader.after and not span:
-        return show(context, step, path, which)
-    if span:
-        lines = lines_of(source)
-        first, last = int(span[1]), int(span[2])
-        if not 1 <= first <= last <= len(lines):
-            raise BookError(f"{path} 有 {len(lines)} 行", f"{path} has {len(lines)} lines")
-        context.reader.show_lines(path, first, last)
-        words_of = context.say(f"第 {first}–{last} 行", f"lines {first}–{last}")
-        return block("\n".join(lines[first - 1 : last]), path, f"{path} · {words_of}")
-    if not which:
+    if not symbol:
         return block(source.removesuffix("\n"), path, path)
-    body = locate(source, which, path).text(source)
-    return block(body, path, f"{path} · {piece(context.language, which)}")
+    body = locate(source, symbol, path).text(source)
+    return block(body, path, f"{path} · {piece(context.language, symbol)}")
 
 
 def test(context: Context, text: str) -> str:

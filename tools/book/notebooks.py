@@ -20,7 +20,7 @@ from tools.book.errors import BookError
 from tools.book.sources import Sources
 from tools.steplib import Step
 from tools.steplib.record import difference, expected_file
-from tools.steplib.source import Scope, first_line, lines_of, parse
+from tools.steplib.source import Scope, docstring_of, first_line, lines_of, parse
 
 FOLDER = "notebooks"
 LIMIT_SECONDS = 900
@@ -83,9 +83,10 @@ def _code_cells(source: str, path: str) -> Iterator[str]:
     lines = lines_of(source)
     imports: list[str] = []
     cell: list[str] = []
-    body = parse(source, path).body[1:]
+    module = parse(source, path)
+    body = [node for node in module.body if node is not docstring_of(module)]
     begins = [_begin(lines, node) for node in body]
-    for node, begin, after in zip(body, begins, [*begins[1:], len(lines) + 1], strict=True):
+    for node, begin, after in zip(body, begins, [*begins[1:], len(lines) + 1], strict=False):
         text = "\n".join(lines[begin - 1 : after - 1]).rstrip("\n")
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             imports += [""] if imports and not lines[begin - 2] else []

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.book.texts import read_text
 from tools.book.words import LANGUAGES
 
 DIRECTIVE = re.compile(r"@@(?!@)\s*(.*?)\s*@@\s*")
 FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*(.*?)\s*$")
 HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+\{([^}]*)\})?\s*$")
+CODE = re.compile(r"(?<!`)(?P<marks>`+)(?!`).+?(?<!`)(?P=marks)(?!`)")
 FOLD = re.compile(r"\s*\?\?\?\+?\s")
 
 
@@ -39,12 +41,12 @@ class Line(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """A fenced block: its info line, its content, and the indentation of both."""
+    """A fenced block: its info line, its content, and whether a fence ends it."""
 
     number: int
     info: str
     body: tuple[str, ...]
-    indent: int
+    closed: bool
     raw: tuple[str, ...]
 
 
@@ -60,10 +62,15 @@ class Heading(NamedTuple):
 def load_pages(root: Path) -> list[Page]:
     """Return every page, Chinese first."""
     return [
-        Page(language, path.stem, path.read_text("utf-8"))
+        Page(language, name, read_text(root, f"docs/{language}/{name}.md"))
         for language in LANGUAGES
-        for path in sorted((root / "docs" / language).glob("*.md"))
+        for name in _names(root / "docs" / language)
     ]
+
+
+def _names(folder: Path) -> list[str]:
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
+    return sorted(path.removesuffix(".md") for path in found)
 
 
 def scan(text: str) -> Iterator[Line | Fence]:
@@ -78,7 +85,7 @@ def scan(text: str) -> Iterator[Line | Fence]:
             raw = lines[number : end + 1]
             indent = len(opened[1])
             body = tuple(one[indent:] if not one[:indent].strip() else one for one in raw[1:-1])
-            yield Fence(number + 1, opened[3], body, indent, tuple(raw))
+            yield Fence(number + 1, opened[3], body, end < len(lines), tuple(raw))
             number = end + 1
             continue
         yield Line(number + 1, _kind(line), line)
@@ -90,7 +97,7 @@ def _closing(lines: list[str], number: int, marks: str) -> int:
         closing = lines[end].strip()
         if len(closing) >= len(marks) and set(closing) == {marks[0]}:
             return end
-    return len(lines) - 1
+    return len(lines)
 
 
 def _kind(line: str) -> str:
@@ -121,6 +128,14 @@ def directives(text: str) -> list[tuple[int, str]]:
         for one in scan(text)
         if isinstance(one, Line) and one.kind == "directive"
     ]
+
+
+def outside_code(line: str, change: Callable[[str], str]) -> str:
+    """Change what lies between the inline code of a line."""
+    done, at = "", 0
+    for code in CODE.finditer(line):
+        done, at = done + change(line[at : code.start()]) + code[0], code.end()
+    return done + change(line[at:])
 
 
 def inside(line: str) -> str:

@@ -9,7 +9,8 @@ left out is what still differs at its end. `replay` plays the same from the fini
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tools.book.errors import BookError
@@ -39,10 +40,11 @@ class Reader:
         self.before = dict(before)
         self.after = dict(after)
         self.files = dict(before)
-        self._lines: dict[str, set[int]] = {}
 
     def show(self, path: str, symbol: str) -> Place:
         """Take over a file (`symbol` empty) or a symbol; return what the reader does."""
+        if path not in self.after:
+            raise BookError(*self._absent(path))
         new = self.after[path]
         if not symbol:
             if self.files.get(path) == new:
@@ -62,14 +64,13 @@ class Reader:
             self._insert(path, place, part, lines_of(block))
         return place
 
-    def show_lines(self, path: str, first: int, last: int) -> None:
-        """Take over lines of a file that the reader types; it is there once all lines are."""
-        if path in self.after:
-            shown = self._lines.setdefault(path, set())
-            shown.update(range(first, last + 1))
-            lines = lines_of(self.after[path])
-            if all(n in shown or not line.strip() for n, line in enumerate(lines, 1)):
-                self.files[path] = self.after[path]
+    def _absent(self, path: str) -> tuple[str, str]:
+        if path in self.before:
+            return (
+                f"本章已删除 {path}：写 @@removed {path}@@",
+                f"this chapter takes {path} away: write @@removed {path}@@",
+            )
+        return no_file(path, self.after)
 
     def _place(self, path: str, part: Part, block: str) -> Place:
         mine = find(self.files[path], part.name, path)
@@ -197,6 +198,12 @@ class Reader:
             if find(new, part.name, path) is None:
                 found.append((f"-{part.name}", 1))
         return found or [("", max(1, _count(mine, new)))]
+
+
+def no_file(path: str, files: Iterable[str]) -> tuple[str, str]:
+    """What to say of a file that a chapter does not have: the name that is most like it."""
+    near = difflib.get_close_matches(path, files, n=1, cutoff=0.0)
+    return f"这一步没有 {path}，是不是 {near[0]}？", f"this step has no {path}, is it {near[0]}?"
 
 
 def _as_sibling(part: Part) -> tuple[str, str]:

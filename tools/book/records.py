@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.book.bench import script_hash
 from tools.book.errors import BookError
 from tools.book.sources import Sources
 from tools.book.words import LANGUAGES
@@ -78,10 +79,10 @@ def _compare(sources: Sources, step: Step, folder: Path, language: str) -> None:
 
 def _stored(root: Path) -> dict[str, str]:
     try:
-        found: dict[str, str] = json.loads((root / PATH).read_text("utf-8"))
+        found = json.loads((root / PATH).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
 
 
 def source_hash(sources: Sources, step: Step) -> str:
@@ -92,8 +93,6 @@ def source_hash(sources: Sources, step: Step) -> str:
 
 
 def _source_hash(sources: Sources, step: Step) -> str:
-    from tools.book.values import script_hash
-
     files = assemble(sources.book, step.number)
     versions = tree(sources.book, step.number)
     total = hashlib.sha256()

@@ -16,7 +16,6 @@ def replay_pages(sources: Sources, wanted: list[str]) -> Iterator[tuple[Page, Ou
         step = sources.step_of(page.name)
         if step is None or (wanted and page.name not in wanted):
             continue
-        facts = sources.settings.pages.get(page.name)
-        listed = [(one.path, one.symbol) for one in facts.not_shown] if facts else []
+        listed = [(one.path, one.symbol) for one in sources.settings.hidden(page.name)]
         markdown = expand(sources, page).markdown
         yield page, replay(markdown, sources.before(step), sources.package(step.number), listed)

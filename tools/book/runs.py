@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.book.errors import Fault
+from tools.book.errors import BookError, Fault
 from tools.book.pages import Fence, Page, scan
 from tools.book.sources import Sources
 from tools.lang import tr
@@ -17,6 +17,7 @@ from tools.steplib.run import environment, python
 
 PYTHON = ("python", "py", "python3", "pycon")
 RUN = "run"
+SKETCH = "sketch"
 LIMIT_SECONDS = 300
 # Imports take longer than any block does, so they are done once per chapter; each block then runs
 # in a copy of the process, and what it leaves behind is gone with it.
@@ -55,7 +56,7 @@ for block in blocks:
     with open(receive, encoding="utf-8", errors="replace") as answer:
         line = answer.read()
     status = os.waitpid(child, 0)[1]
-    said.append(line or (f"exit status {status}" if status else ""))
+    said.append(line or (f"exit status {os.waitstatus_to_exitcode(status)}" if status else ""))
 json.dump(said, sys.stdout)
 """
 
@@ -86,8 +87,12 @@ def _body(fence: Fence) -> str:
 
 def _run(sources: Sources, number: int, bodies: list[str]) -> dict[str, str]:
     """Return the last line of what each block said where it failed, "" where it did not."""
-    folder = build(sources.book, number)
-    cache = Cache(sources.root)
+    try:
+        folder, cache = build(sources.book, number), Cache(sources.root)
+    except OSError as error:
+        raise BookError(
+            f".steps: {error.strerror}：要能写入", f".steps: {error.strerror}: make it writable"
+        ) from None
     keys = {body: key_of("page", folder.name, body) for body in bodies}
     todo = [body for body, key in keys.items() if not cache.get(key)]
     said = dict.fromkeys(keys, "") | _executed(python(sources.root), folder, todo)

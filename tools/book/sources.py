@@ -10,7 +10,9 @@ from typing import Any
 from practice.judgelib.catalogue import Catalogue, load_catalogue
 from tools.book.errors import BookError
 from tools.book.settings import Settings, load_settings
+from tools.book.texts import read_text
 from tools.steplib import Book, Step, load_steps, package_files
+from tools.steplib.source import decode
 
 BRANCH = "main"
 # Until the project has an address of its own, which belongs into pyproject.toml:
@@ -44,7 +46,10 @@ class Sources:
     @cached_property
     def repository(self) -> str:
         """The address of the repository, without a slash at the end."""
-        data: dict[str, Any] = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))
+        try:
+            data: dict[str, Any] = tomllib.loads(self.read("pyproject.toml"))
+        except tomllib.TOMLDecodeError as error:
+            raise BookError(*[f"pyproject.toml: {error}"] * 2) from None
         urls = data.get("project", {}).get("urls", {})
         return str(urls.get("Repository", PLACEHOLDER)).rstrip("/")
 
@@ -70,7 +75,7 @@ class Sources:
         """
         if number not in self._packages:
             files = package_files(self.book, number)
-            texts = {path: content.decode("utf-8") for path, content in files.items()}
+            texts = {path: decode(content, path) for path, content in files.items()}
             step = self.book[number]
             if not step.writes and not step.removes:
                 texts[step.main] = self.read(step.main)
@@ -84,8 +89,5 @@ class Sources:
         return {path: text for path, text in files.items() if not path.startswith("examples/")}
 
     def read(self, path: str) -> str:
-        """The text of a file of the repository; BookError when there is none."""
-        try:
-            return (self.root / path).read_text("utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise BookError(f"没有文件 {path}", f"there is no file {path}") from None
+        """The text of a file of the repository; BookError when it cannot be had."""
+        return read_text(self.root, path)

@@ -9,8 +9,7 @@ from html import escape
 from .measure import text_width, wrap
 
 WIDTH = 360.0  # what a phone shows in its own size, so that texts stay readable there
-SMALL, NORMAL, LARGE = 12.0, 13.0, 15.0
-MARGIN = 4.0
+SMALL, NORMAL = 12.0, 13.0
 
 
 @dataclass(frozen=True)
@@ -185,6 +184,3 @@ def _n(value: float) -> str:
 
 def _key(key: str) -> str:
     return f' data-key="{escape(key)}"' if key else ""
-
-
-__all__ = ["LARGE", "MARGIN", "NORMAL", "SMALL", "WIDTH", "Canvas", "Text"]

@@ -1,4 +1,4 @@
-"""Chapter 6: the same memory as rows and as pages, and how a position finds its place."""
+"""Chapter 6: the same memory as rows and as pages, and pages that come and go."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _pool_of(event: Event) -> dict[int, str]:
     return {page: name for name, pages in event["owners"].items() for page in pages}
 
 
-def _colours(events: list[Event]) -> dict[str, str]:
+def colours_of(events: list[Event]) -> dict[str, str]:
     """The letter of a request -> its colour, by the order in which they came."""
     names = dict.fromkeys(event["request"] for event in events)
     return {name: colour(index) for index, name in enumerate(names)}
@@ -51,7 +51,7 @@ def _grid(
 def fragmentation(word: Words) -> Drawing:
     """Rows waste what they reserve; pages leave holes, which a page table makes harmless."""
     trace = traces.load("ch06_paged_pool")
-    events, colours = trace["events"], _colours(trace["events"])
+    events, colours = trace["events"], colours_of(trace["events"])
     four = events[trace["num_rows"] - 1]
     last = events[-1]
     frames = [
@@ -131,7 +131,7 @@ def _percent(tokens: int, trace: Event) -> str:
 def _event_frame(word: Words, trace: Event, number: int) -> Frame:
     """The pool after event `number`, the runs that are free, and what the request was given."""
     events = trace["events"]
-    colours = _colours(events)
+    colours = colours_of(events)
     event = events[number]
     name = event["request"]
     came = event["kind"] == "come"
@@ -185,70 +185,3 @@ def live_pages(word: Words) -> Drawing:
 
 def _legend(word: Words) -> list[tuple[str, str]]:
     return [("r1 solid", word("owned")), ("free", word("free")), ("ring", word("moved"))]
-
-
-@figure("ch06_page_table")
-def page_table(word: Words) -> Drawing:
-    """One position of the last request on its way through the page table to its slot."""
-    trace = traces.load("ch06_paged_pool")
-    events, size = trace["events"], trace["page_size"]
-    last = events[-1]
-    name = last["request"]
-    cls = _colours(events)[name]
-    pages = last["owners"][name]
-    index = len(pages) - 1  # the page that lies apart from the others
-    position = index * size + 3
-    offset, target = position % size, pages[index]
-    canvas = Canvas()
-
-    canvas.text(0, 13, word("position", name=name, position=position), "bold")
-    canvas.text(0, 38, word("row", name=name), "dim", size=SMALL)
-    top, wide, high = 66.0, 36.0, 30.0
-    edge = index * size
-    shown = [0, 1, None, edge - 2, edge - 1, edge, edge + 1, edge + 2, position]
-    x_from = 0.0
-    for number, one in enumerate(shown):
-        x = 1 + number * (wide + 4.2)
-        if one is None:
-            canvas.text(x + wide / 2, top + 19, "…", "dim", anchor="middle")
-            continue
-        location = pages[one // size] * size + one % size
-        canvas.text(x + wide / 2, top - 7, one, "mono dim", size=SMALL, anchor="middle")
-        page(canvas, x, top, wide, str(location), cls, new=one == position, height=high)
-        if one % size == 0 and one:
-            canvas.line(x - 2.1, top - 18, x - 2.1, top + high + 6, "dash")
-        if one == position:
-            x_from = x + wide / 2
-    pool, step, row = top + 88, 21.0, 32.0  # room between the lines for the way to the page
-    places = [(1 + n % ACROSS * step, pool + n // ACROSS * row) for n in range(trace["num_pages"])]
-    canvas.text(0, pool - 10, word("pool", n=trace["num_pages"]), "dim", size=SMALL)
-    for number, (x, y) in enumerate(places):
-        if number in pages:
-            label = str(number) if number == target else name
-            page(canvas, x, y, SIDE - 1, label, cls, new=number == target)
-        else:
-            canvas.rect(x, y, SIDE - 1, SIDE - 1, "soft")
-    x_to, y_to = places[target]
-    margin, between, centre = canvas.width - 8, y_to - 9, x_to + (SIDE - 1) / 2
-    start, turn = top + high + 3, pool - 26
-    bends = [(x_from, start), (x_from, turn), (margin, turn), (margin, between), (centre, between)]
-    canvas.arrow([*bends, (centre, y_to - 1)], f"path {cls}")
-
-    slots = pool + 4 * row + 36
-    cell = (canvas.width - 2) / size
-    bottom = y_to + SIDE
-    canvas.path(f"M{x_to} {bottom}L1 {slots - 2}", "dash")
-    canvas.path(f"M{x_to + SIDE - 1} {bottom}L{canvas.width - 1} {slots - 2}", "dash")
-    for slot in range(size):
-        canvas.rect(1 + slot * cell, slots, cell - 1, 26, f"{cls} solid", r=2)
-    canvas.rect(1 + offset * cell - 0.5, slots - 0.5, cell, 27, "ring", r=2)
-    start = target * size
-    canvas.text(1, slots + 42, start, "mono dim", size=SMALL)
-    end = canvas.width - 1
-    canvas.text(end, slots + 42, start + size - 1, "mono dim", size=SMALL, anchor="end")
-    at = 1 + (offset + 0.5) * cell
-    canvas.arrow([(at, slots + 46), (at, slots + 29)], f"path {cls}")
-    canvas.text(at + 8, slots + 46, start + offset, "mono bold", size=14)
-    formula = f"{start + offset} = {target} × {size} + {offset}"
-    canvas.text(0, slots + 68, word("slot", formula=formula), size=SMALL)
-    return Drawing([Frame(canvas)])

@@ -20,7 +20,10 @@ Words = Callable[..., str]
 @cache
 def table() -> dict[str, dict[str, list[str]]]:
     """Figure -> label -> [Chinese, English], with what a figure takes from elsewhere filled in."""
-    raw = tomllib.loads(TABLE.read_text("utf-8"))
+    try:
+        raw = tomllib.loads(TABLE.read_text("utf-8"))
+    except ValueError as error:
+        raise FigureError(f"{TABLE.name}: {error}") from None
     likes = {name: part.pop("like", "all") for name, part in raw.items()}
     return {name: raw["all"] | raw[likes[name]] | part for name, part in raw.items()}
 

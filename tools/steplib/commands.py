@@ -103,6 +103,9 @@ def _list(book: Book, options: argparse.Namespace) -> int:
         lines = budget(book, step.number)
         title = tr(step.title["zh"], step.title["en"])
         print(f"{step.name:<22} {counts:<10} {lines:>4}/{BUDGET_LINES}  {title}")
+    zh = "文件：+ 新建 ~ 修改 - 移走；新增或修改的代码行 / 每章的预算（超出的理由在 step.toml）"
+    en = "files: + new, ~ changed, - removed; lines of new or changed code / a chapter's budget"
+    print(tr(zh, f"{en} (step.toml says why one is over it)"))
     return 0
 
 

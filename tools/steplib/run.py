@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tools.environment import NO_ENVIRONMENT
 from tools.lang import tr
 
 from .errors import StepError
@@ -65,7 +66,7 @@ def python(root: Path) -> str:
     own = root / ".venv" / "bin" / "python"
     if own.is_file():
         return str(own)
-    raise StepError("no environment yet: `python3 tools/dev.py test` makes it")
+    raise StepError(tr(*NO_ENVIRONMENT))
 
 
 @lru_cache

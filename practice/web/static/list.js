@@ -27,6 +27,7 @@ function standing(all) {
   return el(
     "div",
     { class: "standing" },
+    all.book && !all.done ? el("p", {}, TEXTS.newHere, " ", bookLink("overview", TEXTS.overview)) : null,
     el("p", { class: "count" }, TEXTS.progress(all.done, all.total)),
     el("progress", {
       max: all.total,
@@ -62,15 +63,15 @@ function section(chapter, book) {
         el("span", { class: "number" }, String(chapter.number).padStart(2, "0")),
         el("span", {}, chapter.title),
       ),
-      book && chapter.page ? read(chapter) : null,
+      book && chapter.page ? bookLink(chapter.page, TEXTS.readChapter) : null,
     ),
     el("ul", { class: "cards" }, chapter.problems.map(card)),
   );
 }
 
-function read(chapter) {
-  const link = el("a", { href: bookHome(chapter.page) }, TEXTS.readChapter);
-  onLanguage(() => link.setAttribute("href", bookHome(chapter.page)));
+function bookLink(page, text) {
+  const link = el("a", { href: bookHome(page) }, text);
+  onLanguage(() => link.setAttribute("href", bookHome(page)));
   return link;
 }
 

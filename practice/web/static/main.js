@@ -14,6 +14,9 @@ async function show() {
     const [problem, all] = await Promise.all([call("GET", `/api/problems/${match[1]}`), list]);
     frame(all);
     await problemPage(main, problem, all);
+  } else if (location.pathname !== "/") {
+    frame(await list);
+    throw new ApiError(404, TEXTS.noPage);
   } else {
     const { listPage } = await import("./list.js");
     const all = await list;

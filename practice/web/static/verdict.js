@@ -21,7 +21,7 @@ export function verdictView({ verdict, kind, notes = [] }, { goTo, after }) {
       el(
         "div",
         {},
-        el("h3", {}, passed && kind === "run" ? TEXTS.samplesPass : verdict.meaning),
+        el("h3", {}, headline({ verdict, kind })),
         el(
           "p",
           { class: "measured" },
@@ -47,9 +47,15 @@ export function verdictView({ verdict, kind, notes = [] }, { goTo, after }) {
   ];
 }
 
+/** A run that passes is no acceptance; one that has no cases has looked at the form alone. */
+function headline({ verdict, kind }) {
+  if (verdict.code !== "AC" || kind !== "run") return verdict.meaning;
+  return verdict.cases ? TEXTS.samplesPass : TEXTS.formRight;
+}
+
 /** One line for a screen reader. */
 export function spoken({ verdict, kind }) {
-  if (verdict.code === "AC" && kind === "run") return TEXTS.samplesPass;
+  if (verdict.code === "AC" && kind === "run") return headline({ verdict, kind });
   const group = verdict.group ? groupOf(verdict) : { zh: "", en: "" };
   return {
     zh: `${verdict.code} ${verdict.meaning.zh}${group.zh && `，${group.zh}`}`,

@@ -139,6 +139,9 @@ def test_keyboard_alone_leads_from_the_list_to_an_accepted_answer(
     assert page.evaluate("document.activeElement.id") == "skip"
     press("Enter")
     press("Tab")
+    if (ROOT / "site").is_dir():
+        assert page.evaluate("document.activeElement.pathname") == "/book/en/overview/"
+        press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Begin here"
     press("Enter")
     page.wait_for_selector(".editor .cm-content")
@@ -232,13 +235,15 @@ def test_hostile_names_and_statements_are_text(small: "Callable[..., str]", open
     assert tab.page.locator("main img, main script, a[href^=javascript]").count() == 0
 
 
-def test_an_unknown_problem_says_so_and_leads_back(address: str, opens: Opens) -> None:
+def test_an_unknown_address_says_so_and_leads_back(address: str, opens: Opens) -> None:
     tab = opens(address)
     tab.expect_errors("404")
     tab.page.goto(f"{address}/p/ch99-nothing")
     tab.page.get_by_text("there is no problem 'ch99-nothing'").first.wait_for()
     assert tab.page.get_by_role("link", name="Back to the problems").is_visible()
     tab.page.goto(f"{address}/p/%E0%A4%A")  # cut off in the middle of a character
+    tab.page.get_by_role("heading", name="There is no such page.").wait_for()
+    tab.page.goto(f"{address}/book/nothing")
     tab.page.get_by_role("heading", name="There is no such page.").wait_for()
 
 

@@ -176,7 +176,7 @@ def test_our_own_fault_is_an_ie_and_the_next_job_is_judged(
         raise RuntimeError("ours")
 
     with monkeypatch.context() as patched:
-        patched.setattr(work, "judge", broken)
+        patched.setattr(work, "try_samples", broken)
         verdict = reader.verdict(reader.post("run", GOOD))["verdict"]
     assert verdict["code"] == "IE" and verdict["message"]["en"] == "RuntimeError: ours"
     assert "RuntimeError: ours" in capfd.readouterr().err

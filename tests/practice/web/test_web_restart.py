@@ -226,14 +226,14 @@ def test_the_other_commands_do_not_load_the_web(tmp_path: Path) -> None:
     assert not loaded & {"fastapi", "starlette", "uvicorn", "pydantic", "markdown_it", "torch"}
 
 
-def test_without_the_packages_of_the_page_one_line_says_what_to_install(
+def test_without_the_packages_of_the_page_one_line_says_what_to_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("practice.web.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(tmp_path, "", ["serve", "--port", "0"]) == 2
-    assert "pip install -e '.[judge]'" in capsys.readouterr().err
+    assert "tools/dev.py demo" in capsys.readouterr().err
 
 
 def test_a_lease_lasts_as_long_as_its_server(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""A command typed with a Python that lacks packages goes on with the project's own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from pathlib import Path
+
+sys.path.insert(0, {root!r})
+from tools.environment import use_environment
+
+use_environment(Path({project!r}), "json", {package!r})
+print("here")
+"""
+
+
+def said(project: Path, package: str) -> str:
+    """What `program.py a b` prints, where the environment prints its arguments."""
+    own = project / ".venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text('#!/bin/sh\necho there "$@"\n')
+    own.chmod(0o755)
+    program = project / "program.py"
+    program.write_text(PROGRAM.format(root=str(ROOT), project=str(project), package=package))
+    command = [sys.executable, "program.py", "a", "b"]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_python_without_a_package_hands_over(tmp_path: Path) -> None:
+    assert said(tmp_path, "no_such_package") == "there program.py a b\n"
+
+
+def test_a_python_that_has_all_goes_on(tmp_path: Path) -> None:
+    assert said(tmp_path, "json") == "here\n"
