@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import psutil
 import pytest
 from booklet import change, make_booklet, settle
 
@@ -53,6 +54,12 @@ def test_notebooks_follow_their_examples(tmp_path: Path) -> None:
     assert not notebooks.stale(Sources(root)) and not (root / "notebooks/old.ipynb").exists()
 
 
+def kernels() -> list[int]:
+    """Process ids of this process's notebook kernels."""
+    children = psutil.Process().children(recursive=True)
+    return [one.pid for one in children if "ipykernel" in " ".join(one.cmdline())]
+
+
 @pytest.mark.slow
 def test_a_notebook_prints_what_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -68,3 +75,4 @@ def test_a_notebook_prints_what_is_recorded(
     settle(root)
     with pytest.raises(BookError, match=r"ch02_more\.ipynb: ZeroDivisionError"):
         list(notebooks.run(Sources(root), [2]))
+    assert not kernels(), "a kernel outlives its notebook"

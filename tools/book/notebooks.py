@@ -170,7 +170,7 @@ def _execute(sources: Sources, step: Step) -> str:
             resources={"metadata": {"path": str(sources.root / FOLDER)}},
         )
         try:
-            client.execute()
+            client.execute(cleanup_kc=True)  # the kernel is ours, so it is ours to end
         except (nbclient.exceptions.CellExecutionError, RuntimeError, TimeoutError) as error:
             # Tracebacks of a kernel are coloured for a terminal.
             last = re.sub(r"\x1b\[[\d;]*m", "", str(error)).strip().splitlines()[-1]
