@@ -3,8 +3,6 @@
 import contextlib
 import gzip
 import json
-import os
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +14,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Request, Route
 
+from chromium import launched
 from tools.book.pages import load_pages
 from tools.book.replay import replay
 from tools.book.site import build_site, is_current
@@ -25,7 +24,6 @@ from tools.book.sources import Sources
 from tools.book.words import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PAGE_BYTES = 200_000
 BUILD_SECONDS = 60.0
 # Text of less than 4.5 to 1 (3 to 1 where it is large), with the colours as they are on the screen.
@@ -106,13 +104,7 @@ WEAR = """(scheme) => {
   document.body.dataset.mdColorScheme = scheme;
 }"""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not any(map(shutil.which, NAMES)) and "MINISGL_REQUIRE_LEVEL" not in os.environ,
-        reason="there is no Chromium here",
-    ),
-]
+pytestmark = pytest.mark.slow
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -154,13 +146,7 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, NAMES)), None)
-        assert found, "install chromium"
-        arguments = ["--no-sandbox", "--disable-gpu"]
-        chromium = playwright.chromium.launch(executable_path=found, args=arguments)
-        yield chromium
-        chromium.close()
+    yield from launched()
 
 
 @dataclass

@@ -1,18 +1,17 @@
 """Figures in a real browser: what they measure there, and the live ones by button and by key."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from chromium import launched
 from tools import figures
 
 pytestmark = pytest.mark.slow
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 POLICY = "default-src 'none'; script-src file:; style-src file:"
 PAGE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
@@ -45,12 +44,7 @@ FAULTS = """() => [...document.querySelectorAll('.fig-frame svg')].flatMap((svg)
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, NAMES)), None)
-        arguments = ["--no-sandbox", "--disable-gpu"]
-        chromium = playwright.chromium.launch(executable_path=found, args=arguments)
-        yield chromium
-        chromium.close()
+    yield from launched()
 
 
 def open_page(

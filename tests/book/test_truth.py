@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.book.errors import BookError
 from tools.book.expand import expand
 from tools.book.pages import Page, load_pages
+from tools.book.site import build_site
 from tools.book.sources import Sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,3 +91,15 @@ def test_a_line_under_steps_moves_the_book(name: str, copy: Path) -> None:
     path.write_text(kept, "utf-8")
     assert len(before) == 2
     assert all(after[page] != before[page] for page in before)
+
+
+@pytest.mark.parametrize("link", ["overview.md#nowhere", "nothing.md"])
+def test_a_link_that_leads_nowhere_stops_the_build(link: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    (tmp_path / "tools").symlink_to(ROOT / "tools")
+    page = tmp_path / "docs/zh/glossary.md"
+    page.write_text(f"{page.read_text('utf-8')}\n[here]({link})\n", "utf-8")
+    with pytest.raises(BookError, match=link):
+        build_site(tmp_path)
+    assert not (tmp_path / "site").exists()

@@ -1,33 +1,12 @@
-"""A browser for the tests, and a tab that remembers every fault of the page it shows."""
+"""A tab that remembers every fault of the page it shows."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, Request
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHECKS = Path(__file__).with_name("page_checks.js").read_text("utf-8")
 VERDICT_MS = 40_000
-
-
-class NoBrowser(Exception):
-    """There is no Chromium here that starts, and why."""
-
-
-def launched() -> Iterator[Browser]:
-    """A headless Chromium: the system's, else Playwright's own; raises NoBrowser."""
-    with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, NAMES)), None)
-        try:
-            arguments = ["--no-sandbox", "--disable-gpu"]
-            browser = playwright.chromium.launch(executable_path=found, args=arguments)
-        except Error as error:
-            why = error.message.split("\n")[0]
-            raise NoBrowser(f"no Chromium that starts ({found or 'none found'}): {why}") from None
-        yield browser
-        browser.close()
 
 
 class Tab:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from chromium import launched
 
 if TYPE_CHECKING:
     from browsing import Tab
@@ -20,21 +21,7 @@ Opens = Callable[..., "Tab"]
 # that start one of their own could not bear.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    try:
-        from browsing import NoBrowser, launched
-    except ModuleNotFoundError as error:
-        _absent(f"{error.name} is not installed")
-    try:
-        yield from launched()
-    except NoBrowser as error:
-        _absent(str(error))
-
-
-def _absent(why: str) -> NoReturn:
-    """Skip, with the reason; fail where `MINISGL_REQUIRE_LEVEL` says that all must be here."""
-    if os.environ.get("MINISGL_REQUIRE_LEVEL"):
-        pytest.fail(f"a browser is required here: {why}")
-    pytest.skip(why)
+    yield from launched()
 
 
 @pytest.fixture
