@@ -7,4 +7,4 @@ help:
 	@$(PYTHON) tools/dev.py --help
 
 demo test check-all book serve doctor clean:
-	@$(PYTHON) tools/dev.py $@
+	@$(PYTHON) tools/dev.py $@ $(if $(filter serve,$@),$(PORT:%=--port %))

@@ -16,9 +16,10 @@ A benchmark is a short script. It says how to set a subject up and how to take o
             pair = alternate(partial(before, milliseconds, 64), partial(after, milliseconds, 64))
         record("ch05_kv_cache", "…", [{"length": 64, "before_ms": pair.a, "after_ms": pair.b}])
 
-Records are data for the book: `bench/check.py` proves that each was made by the script that is
-there. Measure on a machine that does nothing else: two busy processes on two cores slow each
-other down many times over.
+A run prints its figures beside the recorded ones and says what differs; with `--record` it writes
+them instead. Records are data for the book: `bench/check.py` proves that each was made by the
+script that is there. Measure on a machine that does nothing else: two busy processes on two cores
+slow each other down many times over.
 """
 
 import ast
@@ -31,7 +32,7 @@ import platform
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -42,8 +43,17 @@ from typing import Any
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
+# Last: what a step's process imports as `minisgl` comes from the step's tree, and `_serve` checks.
+sys.path.append(str(ROOT))
+
+from tools.environment import NO_ENVIRONMENT, use_environment  # noqa: E402
+from tools.lang import tr  # noqa: E402
+from tools.steplib import build, load_steps  # noqa: E402
+
 LIBRARIES = ("torch", "transformers", "safetensors", "tokenizers", "numpy")
 MIN_PAIRS = 5
+ALIKE = 1.2  # figures of two runs whose ratio is no larger are not worth a word
+RECORD = "--record"
 
 Figure = str | int | float | bool | None
 Row = Mapping[str, Figure]
@@ -162,19 +172,10 @@ def _environment(step: int | None) -> dict[str, str]:
     variables.pop("MINISGL_TREE", None)
     variables["PYTHONPATH"] = str(ROOT / "examples")
     if step is not None:
-        tree = _tree_of(step)
+        tree = build(load_steps(ROOT), step)
         variables["MINISGL_TREE"] = str(tree)
         variables["PYTHONPATH"] = os.pathsep.join([str(tree), str(tree / "examples")])
     return variables
-
-
-def _tree_of(step: int) -> Path:
-    sys.path.insert(0, str(ROOT))
-    try:
-        from tools.steplib import build, load_steps
-    finally:
-        sys.path.remove(str(ROOT))
-    return build(load_steps(ROOT), step)
 
 
 def _serve(script: Path) -> None:
@@ -219,31 +220,65 @@ def _assert_isolated() -> None:
 # --- records ----------------------------------------------------------------------------------
 
 
-def record(key: str, what: str, rows: Iterable[Row], libraries: Iterable[str] = ()) -> Path:
-    """Write `bench/KEY.json` (beside the running script) and print its rows; return the path.
+def record(key: str, what: str, rows: Iterable[Row], libraries: Iterable[str] = ()) -> None:
+    """Print the rows beside those of `bench/KEY.json`; with `--record` make them that record.
 
     `what` is one sentence that says what was measured, units included; rows are flat, all with
     the same columns. `libraries` are peers whose versions belong into the record.
     """
     script = Path(sys.modules["__main__"].__file__ or "").resolve()
     rounded = [{name: _rounded(figure) for name, figure in row.items()} for row in rows]
+    path = script.parent / f"{key}.json"
+    print(table(rounded))
+    if RECORD not in sys.argv:
+        print("\n".join(_compared(path, rounded)), flush=True)
+        return
     document = {
         "key": key,
         "what": what,
         "machine": machine(),
         "versions": versions(libraries),
         "date": datetime.now(UTC).date().isoformat(),
-        "command": command(script),
         "script": {"path": f"bench/{script.name}", "sha256": script_hash(script)},
         "rows": rounded,
     }
-    path = script.parent / f"{key}.json"
     draft = path.with_suffix(".draft")
     text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
     draft.write_text(text + "\n", "utf-8")
     draft.replace(path)
-    print(table(rounded))
-    return path
+    print(tr(f"已记录：bench/{path.name}", f"recorded: bench/{path.name}"))
+
+
+def _compared(path: Path, rows: Sequence[Row]) -> Iterator[str]:
+    """The record of an earlier run, in lines, and how these rows differ from it."""
+    if not path.is_file():
+        yield tr(f"还没有 bench/{path.name}：加 {RECORD} 记录", f"not recorded: {RECORD} does it")
+        return
+    document = json.loads(path.read_text("utf-8"))
+    before, where = document["rows"], document["machine"]
+    place = f"bench/{path.name} ({document['date']}, {where['cpu']}, {where['cores']} cores)"
+    yield tr(f"记录 {place}：", f"the record {place}:")
+    yield table(before)
+    found = list(_differences(before, rows))
+    yield from found or [tr("没有明显的不同", "nothing differs by much")]
+    yield tr(f"记录没有改动；加 {RECORD} 用这次的替换", f"the record stays; {RECORD} replaces it")
+
+
+def _differences(before: Sequence[Row], rows: Sequence[Row]) -> Iterator[str]:
+    if [list(row) for row in before] != [list(row) for row in rows]:
+        yield tr("行数或列与记录的不同", "the rows or columns are others than the recorded ones")
+        return
+    for old, new in zip(before, rows, strict=True):
+        for name, was in old.items():
+            if name != "spread" and not _alike(was, new[name]):
+                row = next(f"{key}={value}" for key, value in new.items())
+                yield f"  {row}  {name}: {was} → {new[name]}"
+
+
+def _alike(was: Figure, now: Figure) -> bool:
+    if isinstance(was, float) and isinstance(now, int | float) and was * now > 0:
+        return 1 / ALIKE <= now / was <= ALIKE
+    return was == now
 
 
 def _rounded(figure: Figure) -> Figure:
@@ -293,12 +328,6 @@ def _canonical(node: object) -> str:
     return f"{type(node).__name__}({','.join(kept)})"
 
 
-def command(script: Path) -> str:
-    """Return the command as the reader types it; of a path only the last part is kept."""
-    arguments = (Path(one).name if Path(one).is_absolute() else one for one in sys.argv[1:])
-    return " ".join(["python", f"bench/{script.name}", *arguments])
-
-
 def versions(libraries: Iterable[str] = ()) -> dict[str, str]:
     """Return the versions of Python and of the libraries that are installed."""
     found = {"python": platform.python_version()}
@@ -346,5 +375,20 @@ def _os_name() -> str:
         return f"{platform.system()} {platform.release().partition('.')[0]}"
 
 
+def _begin(arguments: list[str]) -> None:
+    """Of a benchmark that was typed: no unknown argument, and the Python that has all packages."""
+    script = Path(arguments[0]).resolve()
+    if script.parent != BENCH or script.name in ("_bench.py", "check.py"):
+        return
+    if arguments[1:] not in ([], [RECORD]):
+        meaning = tr("把结果写进记录", "the figures become the record")
+        raise SystemExit(f"python3 bench/{script.name} [{RECORD}]    # {RECORD}: {meaning}")
+    use_environment(ROOT, "torch")
+    if importlib.util.find_spec("torch") is None:
+        raise SystemExit(tr(*NO_ENVIRONMENT))
+
+
 if __name__ == "__main__":
     _serve(Path(sys.argv[1]))
+else:
+    _begin(sys.argv)

@@ -1,6 +1,6 @@
 """Check the records of this folder: their form, and that the script that made each is still there.
 
-    python bench/check.py
+    python3 bench/check.py
 
 A record whose script has changed says nothing about the script that is there: run it again.
 """
@@ -16,10 +16,10 @@ from typing import Any
 BENCH = Path(__file__).resolve().parent
 sys.path[:0] = [str(BENCH), str(BENCH.parent)]
 
-from _bench import script_hash  # noqa: E402  (the folders must be importable first)
+from _bench import RECORD, script_hash  # noqa: E402  (the folders must be importable first)
 from tools.lang import tr  # noqa: E402
 
-KEYS = ["key", "what", "machine", "versions", "date", "command", "script", "rows"]
+KEYS = ["key", "what", "machine", "versions", "date", "script", "rows"]
 NO_BENCHMARKS = {"_bench.py", "check.py"}
 
 
@@ -41,8 +41,8 @@ def faults(folder: Path) -> Iterator[str]:
             yield from (f"{path.name}: {one}" for one in _wrong_script(document, folder / name))
     for name in sorted(scripts - recorded):
         yield tr(
-            f"{name}：没有记录，请运行 python bench/{name}",
-            f"{name}: no record, run python bench/{name}",
+            f"{name}：没有记录，请运行 python3 bench/{name} {RECORD}",
+            f"{name}: no record, run python3 bench/{name} {RECORD}",
         )
 
 
@@ -51,8 +51,8 @@ def _wrong_script(document: dict[str, Any], script: Path) -> Iterator[str]:
         yield tr(f"脚本 {script.name} 不存在", f"its script {script.name} does not exist")
     elif document["script"]["sha256"] != script_hash(script):
         yield tr(
-            f"bench/{script.name} 在记录之后改过，请重新运行",
-            f"bench/{script.name} has changed since, run it again",
+            f"bench/{script.name} 在记录之后改过，请加 {RECORD} 重新运行",
+            f"bench/{script.name} has changed since, run it again with {RECORD}",
         )
 
 
@@ -62,9 +62,8 @@ def _wrong_form(document: Any, stem: str) -> Iterator[str]:
         return
     if document["key"] != stem:
         yield tr("`key` 与文件名不同", "`key` differs from the name of the file")
-    for name in ("what", "command"):
-        if not isinstance(document[name], str) or not document[name].strip():
-            yield tr(f"`{name}` 不是文字", f"`{name}` is no text")
+    if not isinstance(document["what"], str) or not document["what"].strip():
+        yield tr("`what` 不是文字", "`what` is no text")
     for name, needed in {
         "machine": {"cpu", "cores", "memory_gib", "os"},
         "versions": {"python", "torch"},

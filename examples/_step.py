@@ -38,8 +38,9 @@ def model_dir() -> Path:
 
     Exits with one line when there is none.
     """
-    home = Path(os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl")
-    folder = Path(os.environ.get("MINISGL_MODEL") or home / MODEL_NAME).expanduser()
+    home = os.environ.get("MINISGL_HOME") or "~/.cache/minisgl"
+    folder = Path(os.environ.get("MINISGL_MODEL") or f"{home}/{MODEL_NAME}")
+    folder = Path(os.path.expanduser(folder))  # as it is where there is no home
     if not (folder / "config.json").is_file() or not any(folder.glob("*.safetensors")):
         raise SystemExit(
             tr(
@@ -92,8 +93,16 @@ def _build(main: Path) -> Path:
         raise SystemExit(f"_step: {error}") from None
 
 
+def _say_whose(tree: Path) -> None:
+    """Tell the reader that an example ran his code: on stderr, the output stays what it is."""
+    main = Path(getattr(sys.modules["__main__"], "__file__", None) or "-").resolve()
+    if main.parent.name == "examples" and tree.parts[-3:-1] != (".steps", "trees"):
+        print(tr(f"运行的是 {tree} 里的代码", f"this runs the code in {tree}"), file=sys.stderr)
+
+
 _found = _tree()
 if _found:
+    _say_whose(_found)
     sys.path.insert(0, str(_found))
     # Processes that an example starts run on the same tree.
     os.environ["MINISGL_TREE"] = os.environ["PYTHONPATH"] = str(_found)

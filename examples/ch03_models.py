@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig
 
 from minisgl.core import Batch, Context, Req, SamplingParams, set_global_ctx
+from minisgl.models.folder import resolve_model
 from minisgl.models.weight import load_model
+from minisgl.tokenizer.load import eos_token_ids, load_tokenizer
 
 PROMPTS = ["The capital of France is", "请解释什么是 KV Cache？"]
 torch.set_num_threads(2)
@@ -29,20 +31,20 @@ def watch(samples: list[float], done: threading.Event) -> None:
         samples.append(own_memory())
 
 
-folder = _step.model_dir()
+folder = resolve_model(_step.model_dir())  # a name of the hub would do as well
 AutoConfig.from_pretrained(folder)  # transformers imports half of itself at the first call
 samples, done = [own_memory()], threading.Event()
 watcher = threading.Thread(target=watch, args=(samples, done), daemon=True)
 watcher.start()
 start = time.perf_counter()
-model, config = load_model(folder, torch.float32, torch.device("cpu"))
+model, config = load_model(folder, torch.float32, "cpu")
 seconds = time.perf_counter() - start
 done.set()
 watcher.join()
 
 print(_step.tr("模型文件夹里写着：", "the folder says of itself:"))
-for key in ("num_layers", "num_qo_heads", "num_kv_heads", "head_dim", "rotary", "eos_token_ids"):
-    print(f"  {key:<15}{getattr(config, key)}")
+for key in ("num_layers", "num_qo_heads", "num_kv_heads", "head_dim", "rotary", "qk_norm"):
+    print(f"  {key:<14}{getattr(config, key)}")
 
 slots = {name: layer.parts()[part] for name, layer, part in model.slots()}
 print(_step.tr(f"\n{len(slots)} 个权重各有其位：", f"\na place for each of {len(slots)} weights:"))
@@ -58,7 +60,9 @@ print(_step.tr("权重", "weights"), f"{total:.1f} MB,", end=" ")
 print(_step.tr("内存峰值", "peak memory"), _step.measured(peak), "MB,", end=" ")
 print(_step.tr("峰值 ≤ 权重 + 最大张量 + 32：", "peak ≤ weights + largest + 32:"), within)
 
-tokenizer = AutoTokenizer.from_pretrained(folder)
+tokenizer = load_tokenizer(folder)
+ends = [tokenizer.decode(token) for token in sorted(eos_token_ids(folder, tokenizer))]
+print(_step.tr("\n一次回答到这里为止：", "\nan answer ends with"), *ends)
 set_global_ctx(ctx := Context(page_size=1))
 for prompt in PROMPTS:
     ids = torch.tensor(tokenizer(prompt)["input_ids"], dtype=torch.int32)

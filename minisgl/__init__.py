@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,12 +14,7 @@ __all__ = ["LLM", "SamplingParams"]
 
 def __getattr__(name: str) -> Any:
     """Import the public names when they are asked for: a tool that wants one module gets one."""
-    if name == "LLM":
-        from minisgl.llm import LLM
-
-        return LLM
-    if name == "SamplingParams":
-        from minisgl.core import SamplingParams
-
-        return SamplingParams
+    places = {"LLM": "minisgl.llm", "SamplingParams": "minisgl.core"}
+    if name in places:
+        return getattr(import_module(places[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

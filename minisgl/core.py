@@ -2,7 +2,7 @@
 
 Only four kinds of things travel through the engine. `SamplingParams` says how one request wants
 its tokens chosen, `Req` how far that request has come, `Batch` which requests are computed
-together this round, and `Context` what a process has once: its caches, its backends, and the
+together this round, and `Context` what an engine has once: its caches, its backends, and the
 batch that is being computed right now.
 
     Context ── page table, KV pool, attention backend, MoE backend
@@ -13,18 +13,19 @@ batch that is being computed right now.
 
 from __future__ import annotations
 
-import math
-import reprlib
-import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from minisgl.utils.check import check_number
+
 if TYPE_CHECKING:
     from minisgl.attention import BaseAttnBackend, BaseAttnMetadata
+    from minisgl.engine.sample import SamplingArgs
     from minisgl.kvcache import BaseCacheHandle, BaseKVCachePool
     from minisgl.moe import BaseMoeBackend
 
@@ -35,11 +36,12 @@ class SamplingParams:
 
     `temperature` 0 means greedy. `top_k` -1 (or 0), `top_p` 1.0 and `min_p` 0.0 switch their
     filters off. With `ignore_eos` only `max_tokens`, the number of generated tokens, ends the
-    request. The same `seed` gives the same tokens whatever else is computed beside them; without
-    one the engine derives it. `repetition_penalty` divides the scores of all tokens seen, prompt
-    included; `presence_penalty` is subtracted once, and `frequency_penalty` per occurrence, for
-    generated ones. `logprobs` asks for the log probability of each token, and of that many best
-    ones beside it, under the model's own distribution.
+    request. The same `seed` gives the same tokens whatever else is computed beside them; a
+    request without one gets its own from the engine. `repetition_penalty` divides the scores of
+    all tokens seen, prompt included; `presence_penalty` is subtracted once, and
+    `frequency_penalty` per occurrence, for generated ones. `logprobs` asks for the log
+    probability of each token, and of that many best ones beside it, under the model's own
+    distribution.
     """
 
     temperature: float = 0.0
@@ -47,8 +49,8 @@ class SamplingParams:
     top_p: float = 1.0
     ignore_eos: bool = False
     max_tokens: int = 1024
-    min_p: float = 0.0
     seed: int | None = None
+    min_p: float = 0.0
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -56,18 +58,18 @@ class SamplingParams:
 
     def validate(self) -> None:
         """Raise ValueError for the first value that no sampler could follow."""
-        _check("temperature", self.temperature, "≥ 0", low=0)
-        _check("top_k", self.top_k, "an integer ≥ 1, or -1 or 0 for off", low=-1, whole=True)
-        _check("top_p", self.top_p, "> 0 and ≤ 1", low=0, high=1, open_low=True)
-        _check("min_p", self.min_p, "≥ 0 and ≤ 1", low=0, high=1)
-        _check("max_tokens", self.max_tokens, "an integer ≥ 1", low=1, whole=True)
+        check_number("temperature", self.temperature, low=0)
+        check_number("top_k", self.top_k, low=-1, whole=True)
+        check_number("top_p", self.top_p, low=0, high=1, open_low=True)
+        check_number("max_tokens", self.max_tokens, low=1, whole=True)
         if self.seed is not None:
-            _check("seed", self.seed, "an integer", low=-math.inf, whole=True)
-        _check("repetition_penalty", self.repetition_penalty, "> 0", low=0, open_low=True)
-        _check("presence_penalty", self.presence_penalty, "from -2 to 2", low=-2, high=2)
-        _check("frequency_penalty", self.frequency_penalty, "from -2 to 2", low=-2, high=2)
+            check_number("seed", self.seed, low=-(2**63), high=2**63 - 1, whole=True)
+        check_number("min_p", self.min_p, low=0, high=1)
+        check_number("repetition_penalty", self.repetition_penalty, low=0, open_low=True)
+        check_number("presence_penalty", self.presence_penalty, low=-2, high=2)
+        check_number("frequency_penalty", self.frequency_penalty, low=-2, high=2)
         if self.logprobs is not None:
-            _check("logprobs", self.logprobs, "an integer from 0 to 20", low=0, high=20, whole=True)
+            check_number("logprobs", self.logprobs, low=0, high=20, whole=True)
 
     @property
     def has_penalties(self) -> bool:
@@ -83,24 +85,6 @@ class SamplingParams:
         """
         always_the_best = self.temperature <= 0.0 or self.top_k == 1
         return always_the_best and self.top_p == 1.0
-
-
-def _check(
-    name: str,
-    value: Any,
-    rule: str,
-    *,
-    low: float,
-    high: float = math.inf,
-    open_low: bool = False,
-    whole: bool = False,
-) -> None:
-    """Raise ValueError unless `value` is a finite number (a `whole` one) between the bounds."""
-    good = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    # A NaN fails every comparison; and what is no whole number must fit a float.
-    good = good and low <= value <= high and (whole or abs(value) <= sys.float_info.max)
-    if not good or (open_low and value == low):
-        raise ValueError(f"{name} must be {rule}, got {reprlib.repr(value)}")
 
 
 @dataclass(eq=False)
@@ -202,6 +186,8 @@ class Batch:
     input_ids: torch.Tensor = field(init=False)  # [num_tokens], on the device
     positions: torch.Tensor = field(init=False)  # [num_tokens], from cached_len on for each
     out_loc: torch.Tensor = field(init=False)  # [num_tokens], their places in the KV pool
+    logits_rows: torch.Tensor = field(init=False)  # [batch_size], the tokens that are sampled from
+    sampling_args: SamplingArgs = field(init=False)
     # By the graph runner, which fills a decode batch up to a recorded size with dummy requests;
     # without a graph these are the real ones.
     padded_reqs: list[Req] = field(init=False)
@@ -231,7 +217,7 @@ class Batch:
 
 @dataclass
 class Context:
-    """What a process has once, and the batch that it is computing.
+    """What an engine has once, and the batch that it is computing.
 
     Layers take no argument for positions, caches or metadata: they read the current batch here,
     so `model.forward()` needs no parameters. The price is a hidden dependency, made loud: outside
@@ -264,23 +250,22 @@ class Context:
             self._batch = None
 
 
-_GLOBAL_CTX: Context | None = None
+_THREAD = threading.local()  # two engines may compute at once, each in a thread of its own
 
 
 def set_global_ctx(ctx: Context) -> None:
-    """Give this process its context, once: a second one would hide that two engines share it."""
-    global _GLOBAL_CTX
-    assert _GLOBAL_CTX is None, "the global context is set already"
-    _GLOBAL_CTX = ctx
+    """Give this thread its context, once: a second one would hide that two engines share it."""
+    assert not hasattr(_THREAD, "ctx"), "the global context is set already"
+    _THREAD.ctx = ctx
 
 
 def get_global_ctx() -> Context:
-    """The context of this process; an AssertionError when none has been set."""
-    assert _GLOBAL_CTX is not None, "the global context is not set"
-    return _GLOBAL_CTX
+    """The context of this thread; an AssertionError when none has been set."""
+    assert hasattr(_THREAD, "ctx"), "the global context is not set"
+    ctx: Context = _THREAD.ctx
+    return ctx
 
 
 def reset_global_ctx() -> None:
-    """Forget the context, so that a test can build a second engine in the same process."""
-    global _GLOBAL_CTX
-    _GLOBAL_CTX = None
+    """Forget the context, so that another engine can compute in the same thread."""
+    _THREAD.__dict__.clear()

@@ -1,11 +1,5 @@
 """The judge: exercises on the real engine, graded in a sandbox.
 
-  read     list · show ID · status
-  write    start ID · run ID [FILE] · submit ID [FILE] [--json] · watch ID
-  help     hint ID · solution ID
-  browser  serve [--port 8000]
-  machine  doctor · audit [ID…]
-
 Without a command it says where you stand and what to do next. Your files are in
 workspace/practice/. `submit` ends with status 0 only when everything was right.
 """

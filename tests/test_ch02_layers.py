@@ -1,5 +1,6 @@
 """Chapter 2: each operator computes what transformers' does, and finds its weights by its place."""
 
+import reprlib
 from importlib import import_module
 from inspect import signature
 from itertools import permutations
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import LlamaConfig, Qwen2Config, Qwen3Config
 from transformers.models.llama.modeling_llama import (
@@ -27,6 +29,7 @@ from minisgl.layers.embedding import Embedding, LMHead
 from minisgl.layers.linear import Linear, MergedLinear
 from minisgl.layers.norm import RMSNorm
 from minisgl.layers.rotary import Llama3Scaling, Rotary, RotaryConfig, Rotation
+from minisgl.utils.check import check_number
 from whole_prompt import current, make_req, prompt_batch
 
 CPU = torch.device("cpu")
@@ -60,6 +63,39 @@ def assert_equal(actual: torch.Tensor, expected: torch.Tensor) -> None:
 def assert_within(actual: torch.Tensor, expected: torch.Tensor, bound: float = 1e-5) -> None:
     """The error of each number is at most `bound`, or `bound` of the number if it is above 1."""
     torch.testing.assert_close(actual, expected, rtol=bound, atol=bound)
+
+
+# --- Numbers at the border ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "rule"),
+    [
+        (0, {"low": 1, "whole": True}, "an integer ≥ 1"),
+        (1.0, {"whole": True}, "an integer"),
+        (True, {}, "a finite number"),
+        ("1", {}, "a finite number"),
+        (None, {"high": 5}, "a finite number ≤ 5"),
+        (float("nan"), {"low": 0, "high": 2}, "a finite number ≥ 0 and ≤ 2"),
+        (float("inf"), {"low": 0}, "a finite number ≥ 0"),
+        (10**400, {}, "a finite number"),
+        (0, {"low": 0, "open_low": True}, "a finite number > 0"),
+    ],
+)
+def test_a_number_out_of_bounds_is_refused_with_name_rule_and_value(
+    value: Any, bounds: dict[str, Any], rule: str
+) -> None:
+    with pytest.raises(ValueError) as error:
+        check_number("heat", value, **bounds)
+    shown = reprlib.repr(value)
+    assert str(error.value) == f"heat must be {rule}, got {shown}"
+
+
+def test_both_bounds_are_allowed_and_so_is_any_integer_where_one_is_asked_for() -> None:
+    for value in (0, 0.0, 1.5, 2, 2.0):
+        check_number("heat", value, low=0, high=2)
+    check_number("seed", 10**400, whole=True)
+    check_number("heat", 5e-324, low=0, open_low=True)
 
 
 # --- The tree of layers, and the names that follow from it --------------------------------------
@@ -344,9 +380,13 @@ LLAMA3 = {
 }
 
 
+def llama3_scaling(**changes: Any) -> Llama3Scaling:
+    values: dict[str, Any] = {**LLAMA3, **changes}
+    return Llama3Scaling(**values)
+
+
 def llama3_rotary(head_dim: int) -> Rotary:
-    scaling = Llama3Scaling(8.0, 1.0, 4.0, 64)
-    return Rotary(RotaryConfig(head_dim, 10000.0, "llama3", scaling))
+    return Rotary(RotaryConfig(head_dim, 10000.0, "llama3", llama3_scaling()))
 
 
 def rotated_by_transformers(
@@ -417,6 +457,74 @@ def test_positions_may_be_of_any_integer_type(dtype: torch.dtype) -> None:
 def test_another_rope_type_is_refused_by_name(rope_type: str) -> None:
     with pytest.raises(ValueError, match=f"one of default, llama3, got '{rope_type}'"):
         Rotary(RotaryConfig(16, 10000.0, rope_type))
+
+
+def test_llama3_and_its_scaling_go_together() -> None:
+    with pytest.raises(ValueError, match="got 'llama3' with None"):
+        Rotary(RotaryConfig(16, 10000.0, "llama3"))
+    with pytest.raises(ValueError, match=r"got 'default' with Llama3Scaling\(factor=8\.0"):
+        Rotary(RotaryConfig(16, 10000.0, "default", llama3_scaling()))
+
+
+@pytest.mark.parametrize("theta", [None, "x", 0, -1.0, float("nan"), float("inf"), True])
+def test_a_theta_that_is_not_positive_and_finite_is_refused(theta: Any) -> None:
+    with pytest.raises(ValueError, match=f"rope_theta must be a finite number > 0, got {theta!r}"):
+        RotaryConfig(16, theta)
+
+
+@pytest.mark.parametrize("name", LLAMA3)
+@pytest.mark.parametrize("value", [0, -2.0, "x", None, float("nan")])
+def test_a_stretch_by_nonsense_is_refused(name: str, value: Any) -> None:
+    low = 1.0 if name == "high_freq_factor" else 0
+    with pytest.raises(ValueError, match=f"{name} must be a finite number > {low}, got {value!r}"):
+        llama3_scaling(**{name: value})
+
+
+@pytest.mark.parametrize("high", [0.5, 1.0])  # between equal limits nothing could be blended
+def test_a_stretch_between_swapped_limits_is_refused(high: float) -> None:
+    with pytest.raises(ValueError, match=f"high_freq_factor must be .* > 1.0, got {high}"):
+        llama3_scaling(high_freq_factor=high)
+
+
+def test_the_frequencies_are_not_weights_and_stay_fp32() -> None:
+    """Angles in a 16-bit type would be wrong from position 256 on."""
+    rotary, positions = llama3_rotary(64), torch.tensor([0, 1, 257, 8191])
+    expected = rotary.at(positions)
+    rotary.materialize(torch.bfloat16, CPU)
+    assert names_of(rotary) == [] and tensors_of(rotary) == []
+    rotation = rotary.at(positions)
+    assert_equal(rotation.cos, expected.cos)
+    assert_equal(rotation.sin, expected.sin)
+
+
+class Moves(TorchDispatchMode):
+    """Records each operator whose result lies on another device than its first tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> torch.Tensor:
+        result = func(*args, **(kwargs or {}))
+        before = next((arg for arg in args if isinstance(arg, torch.Tensor)), result)
+        if before.device != result.device:
+            self.found.append(str(func))
+        return result
+
+
+def test_the_frequencies_move_to_the_device_once_and_not_in_each_pass() -> None:
+    """A copy to a GPU makes each pass wait; the meta device stands for one."""
+    meta = torch.device("meta")
+    rotary, positions = llama3_rotary(64), torch.empty(5, dtype=torch.int32, device=meta)
+    with Moves() as moves:
+        rotary.materialize(torch.bfloat16, meta)
+    assert len(moves.found) == 1
+    with Moves() as moves:
+        rotation = rotary.at(positions)
+    assert moves.found == []
+    assert (rotation.cos.device, rotation.cos.dtype) == (meta, torch.float32)
 
 
 # --- SwiGLU -------------------------------------------------------------------------------------

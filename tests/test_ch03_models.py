@@ -15,19 +15,24 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 from minisgl.layers.base import Layer
 from minisgl.layers.rotary import RotaryConfig
+from minisgl.models import folder as models_folder
 from minisgl.models.config import ModelConfig
 from minisgl.models.decoder import CausalLM
+from minisgl.models.folder import resolve_model
 from minisgl.models.register import ARCHITECTURES as KNOWN
 from minisgl.models.weight import load_model, weight_files
-from tiny_models import ARCHITECTURES, make_tiny_model
+from minisgl.tokenizer.load import eos_token_ids, load_tokenizer
+from tiny_models import ARCHITECTURES, BOS, IM_END, IM_START, make_tiny_model
 from whole_prompt import current, prompt_batch
 
 CPU = torch.device("cpu")
+INDEX = "model.safetensors.index.json"
 BOUND = 1e-3  # on logits with a standard deviation of 16: six digits are right
 
 TinyModel = Callable[[str], Path]
@@ -109,7 +114,7 @@ def split_into_shards(folder: Path, count: int) -> list[Path]:
         own = {name: tensors[name] for name in tensors if owner[name] == file}
         save_file(own, folder / file)
     index = {"metadata": {}, "weight_map": owner}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    (folder / INDEX).write_text(json.dumps(index), "utf-8")
     return [folder / file for file in files]
 
 
@@ -132,6 +137,24 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "mistral, head_dim of its own": ("mistral", {"head_dim": 32}),
     "mistral, a window as long as the context": ("mistral", {"sliding_window": 1024}),
     "qwen2, untied": ("qwen2", {"tie_word_embeddings": False}),
+    "qwen2, a window that no layer uses": (
+        "qwen2",
+        {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 3},
+    ),
+    "qwen3, a window that is switched off": (
+        "qwen3",
+        {"use_sliding_window": False, "sliding_window": 8, "max_window_layers": 0},
+    ),
+    "qwen3, a window that its list of layers does not use": (
+        "qwen3",
+        {
+            "use_sliding_window": True,
+            "sliding_window": 8,
+            "max_window_layers": 0,
+            "layer_types": ["full_attention"] * 3,
+        },
+    ),
+    "llama, silu under its other name": ("llama", {"hidden_act": "swish"}),
     "qwen3, biases": ("qwen3", {"attention_bias": True}),
     "qwen3, tied": ("qwen3", {"tie_word_embeddings": True}),
 }
@@ -237,11 +260,18 @@ def test_a_model_is_born_without_memory() -> None:
         qk_norm=True,
         tie_word_embeddings=False,
         max_position_embeddings=131_072,
-        eos_token_ids=(),
     )
     tensors = tensors_of(CausalLM(config))
     assert sum(tensor.numel() for tensor in tensors) > 1.7e12
     assert all(tensor.is_meta for tensor in tensors)
+
+
+def test_the_rope_frequencies_go_to_the_model_s_device(tiny_model: TinyModel) -> None:
+    """With the weights, so that no forward pass copies them; the meta device stands for a GPU."""
+    model, meta = CausalLM(ModelConfig.from_folder(tiny_model("llama"))), torch.device("meta")
+    model.materialize(torch.bfloat16, meta)
+    rotation = model.model.rotary.at(torch.zeros(3, dtype=torch.int32, device=meta))
+    assert (rotation.cos.device, rotation.cos.dtype) == (meta, torch.float32)
 
 
 def test_the_slots_are_the_names_of_the_checkpoint(arch: str, tiny_model: TinyModel) -> None:
@@ -312,49 +342,17 @@ def test_a_folder_that_transformers_saved_today_loads_too(arch: str, tmp_path: P
     """Its config.json spells RoPE and the type otherwise than older ones."""
     model = reference_model(make_tiny_model(arch, tmp_path / "old"))
     model.save_pretrained(tmp_path / "new", max_shard_size="100KB")
-    assert (tmp_path / "new" / "model.safetensors.index.json").exists()
+    assert (tmp_path / "new" / INDEX).exists()
     ids = some_ids(1, 33)
     expected = reference_logits(model, ids)[-1]
     assert (last_logits(tmp_path / "new", ids) - expected).abs().max() <= BOUND
 
 
-def eos_of(folder: Path, config: Any, generation: Any, tokenizer: Any) -> tuple[int, ...]:
-    edit_json(folder / "config.json", eos_token_id=config)
-    edit_json(folder / "generation_config.json", eos_token_id=generation)
-    edit_json(folder / "tokenizer_config.json", eos_token=tokenizer)
-    return ModelConfig.from_folder(folder).eos_token_ids
-
-
-@pytest.mark.parametrize(
-    ("config", "generation", "tokenizer", "union"),
-    [
-        (2, 2, "<|im_end|>", (2,)),
-        (9, [8, 7], "<|im_start|>", (1, 7, 8, 9)),
-        ([5, 4], 6, {"content": "<|im_end|>"}, (2, 4, 5, 6)),
-        (7, None, None, (7,)),
-        (0, 0, None, (0,)),  # an id like any other
-    ],
-)
-def test_eos_is_the_union_of_config_generation_config_and_tokenizer(
-    config: Any, generation: Any, tokenizer: Any, union: tuple[int, ...], tmp_path: Path
-) -> None:
-    folder = make_tiny_model("llama", tmp_path)
-    assert eos_of(folder, config, generation, tokenizer) == union
-
-
-def test_a_folder_without_generation_config_and_tokenizer_has_the_config_s_eos(
-    tmp_path: Path,
-) -> None:
-    folder = make_tiny_model("llama", tmp_path)
-    for name in ("generation_config.json", "tokenizer.json", "tokenizer_config.json"):
-        (folder / name).unlink()
-    assert ModelConfig.from_folder(folder).eos_token_ids == (2,)
-
-
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 256}
 UNSUPPORTED: dict[str, tuple[str, dict[str, Any], str]] = {
     "architecture": ("llama", {"architectures": ["GPT2LMHeadModel"]}, "one of .*GPT2LMHeadModel"),
-    "no architecture": ("llama", {"architectures": None}, "LlamaForCausalLM.*has none"),
+    "no architecture": ("llama", {"architectures": None}, "LlamaForCausalLM.*has None"),
+    "an architecture that is not a name": ("llama", {"architectures": [["a"]]}, r"has \['a'\]"),
     "yarn": ("llama", {"rope_scaling": YARN}, "RoPE type .*'yarn'"),
     "linear RoPE": ("qwen2", {"rope_scaling": {"rope_type": "linear", "factor": 2.0}}, "'linear'"),
     "dynamic RoPE": ("llama", {"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "'dynamic'"),
@@ -363,12 +361,43 @@ UNSUPPORTED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"rope_scaling": {"rope_type": "default", "partial_rotary_factor": 0.5}},
         "partial_rotary_factor .*0.5",
     ),
+    "RoPE by layer": (
+        "qwen3",
+        {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e4}}},
+        "rope_theta .*None",
+    ),
     "sliding window": ("mistral", {"sliding_window": 512}, "sliding_window .*512"),
-    "qwen2 window": (
+    "a window that is not a number": ("llama", {"sliding_window": "a"}, "sliding_window .*'a'"),
+    "window of the last layer": (
         "qwen2",
-        {"use_sliding_window": True, "sliding_window": 100, "max_window_layers": 1},
+        {"use_sliding_window": True, "sliding_window": 100, "max_window_layers": 2},
         "sliding_window .*100",
     ),
+    "window of a layer in a list": (
+        "qwen3",
+        {
+            "use_sliding_window": True,
+            "sliding_window": 100,
+            "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+        },
+        "sliding_window .*100",
+    ),
+    "another kind of layer": (
+        "qwen2",
+        {"layer_types": ["full_attention", "linear_attention", "full_attention"]},
+        "layer_types .*linear_attention",
+    ),
+    "query heads that do not divide": (
+        "llama3",
+        {"num_key_value_heads": 3},
+        r"num_attention_heads must be a multiple of num_key_value_heads \(3\), .* has 4",
+    ),
+    "more key-value heads than query heads": (
+        "llama",
+        {"num_key_value_heads": 12},
+        r"num_attention_heads must be a multiple of num_key_value_heads \(12\), .* has 6",
+    ),
+    "odd head_dim": ("llama", {"head_dim": 15}, "even .*15"),
     "quantization": (
         "llama",
         {"quantization_config": {"quant_method": "gptq", "bits": 4}},
@@ -395,13 +424,13 @@ LLAMA3 = {
     "original_max_position_embeddings": 32,
 }
 NONSENSE: list[tuple[str, Any]] = [
-    *[("rope_theta", value) for value in (None, "x", 0, -1.0, float("nan"), float("inf"), True)],
-    *[("vocab_size", value) for value in (0, -1)],
+    *[("rope_theta", value) for value in (None, "x", 0, -1.0, float("nan"))],
+    *[("vocab_size", value) for value in (0, -1, 384.0, "many", True)],
     *[("head_dim", value) for value in (0, -16)],
     ("hidden_size", 0),
     ("intermediate_size", -1),
     ("num_hidden_layers", 0),
-    ("num_attention_heads", -6),
+    *[("num_attention_heads", value) for value in (-6, 0)],
     ("num_key_value_heads", 0),
     ("max_position_embeddings", 0),
     ("rms_norm_eps", float("nan")),
@@ -414,7 +443,8 @@ def test_a_number_that_is_not_positive_and_finite_is_refused(
 ) -> None:
     folder = make_tiny_model("llama", tmp_path)
     set_json(folder / "config.json", name, value)
-    with pytest.raises(ValueError, match=rf"{name} must be positive and finite.* has {value!r}"):
+    rule = "a finite number > 0" if name in ("rope_theta", "rms_norm_eps") else "an integer ≥ 1"
+    with pytest.raises(ValueError, match=f"^{name} .*must be {rule}, got {value!r}$"):
         ModelConfig.from_folder(folder)
 
 
@@ -423,50 +453,279 @@ def test_a_number_that_is_not_positive_and_finite_is_refused(
 def test_a_stretch_of_rope_by_nonsense_is_refused(name: str, value: Any, tmp_path: Path) -> None:
     folder = make_tiny_model("llama3", tmp_path)
     edit_json(folder / "config.json", rope_scaling={**LLAMA3, name: value})
-    with pytest.raises(ValueError, match=rf"{name} must be positive|no valid config"):
+    rule = rf"^{name} must be a finite number > |transformers rejects .*config\.json"
+    with pytest.raises(ValueError, match=rule):
         ModelConfig.from_folder(folder)
 
 
-@pytest.mark.parametrize("model_type", ["qwen2", "mistral", "gpt2"])
+@pytest.mark.parametrize("high", [0.5, 1.0])
+def test_a_stretch_of_rope_between_swapped_limits_is_refused(high: float, tmp_path: Path) -> None:
+    folder = make_tiny_model("llama3", tmp_path)
+    edit_json(folder / "config.json", rope_scaling={**LLAMA3, "high_freq_factor": high})
+    with pytest.raises(ValueError, match=rf"high_freq_factor must be .* > 1\.0, got {high}"):
+        ModelConfig.from_folder(folder)
+
+
+@pytest.mark.parametrize("model_type", ["qwen2", "mistral", "gpt2", "unheard-of"])
 def test_a_model_type_of_another_architecture_is_refused(model_type: str, tmp_path: Path) -> None:
     folder = make_tiny_model("llama", tmp_path)
     edit_json(folder / "config.json", model_type=model_type)
-    with pytest.raises(ValueError, match=f"model_type must be llama, .*has '{model_type}'"):
+    with pytest.raises(ValueError, match=f"model_type must be llama .*has '{model_type}'"):
         ModelConfig.from_folder(folder)
 
 
-def test_only_the_first_line_of_a_long_explanation_is_passed_on(tmp_path: Path) -> None:
+def test_an_explanation_by_transformers_is_passed_on_as_one_line(tmp_path: Path) -> None:
     folder = make_tiny_model("llama", tmp_path)
-    edit_json(folder / "config.json", model_type="unheard-of")
-    with pytest.raises(ValueError, match=r"is no valid config: .*unheard-of") as error:
+    edit_json(folder / "config.json", tie_word_embeddings="maybe")
+    with pytest.raises(ValueError, match=r"transformers rejects .*config\.json: .*maybe") as error:
         ModelConfig.from_folder(folder)
     assert "\n" not in str(error.value)
 
 
-NO_IDS: list[Any] = ["x", [None], {"a": 1}, 2.5, True]
-NO_TEXTS: list[Any] = [{}, 5, {"content": 5}]
-NO_TOKENS: list[Any] = [None, 5, [5], [{}], {"a": 1}, [{"content": "</s>"}]]
-NO_TOKENS += [[{"content": "<|im_end|>", "id": "2"}], [{"content": ["a"], "id": 2}]]
-BAD_EOS: list[tuple[str, str, Any]] = [
-    *[("tokenizer.json", "added_tokens", value) for value in NO_TOKENS],
-    *[("tokenizer_config.json", "eos_token", value) for value in NO_TEXTS],
-    *[("config.json", "eos_token_id", value) for value in NO_IDS],
-    *[("generation_config.json", "eos_token_id", value) for value in NO_IDS],
-]
+CODE = """
+from transformers import LlamaConfig
 
 
-@pytest.mark.parametrize(("file", "name", "value"), BAD_EOS)
-def test_an_end_that_is_no_token_is_refused_with_file_and_value(
-    file: str, name: str, value: Any, tmp_path: Path
+class OtherConfig(LlamaConfig):
+    model_type = "other"
+
+
+raise RuntimeError("code from the folder was run")
+"""
+
+
+@pytest.fixture
+def nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where the standard input is read: a server that waits for an answer hangs."""
+
+    def fail(question: str) -> str:
+        pytest.fail(f"asked: {question}")
+
+    monkeypatch.setattr("builtins.input", fail)
+
+
+@pytest.mark.parametrize("model_type", ["other", None])
+def test_a_folder_that_needs_code_of_its_own_is_refused_without_a_question(
+    model_type: str | None, tmp_path: Path, nobody_is_asked: None
 ) -> None:
     folder = make_tiny_model("llama", tmp_path)
-    set_json(folder / file, name, value)
-    with pytest.raises(ValueError) as error:
-        ModelConfig.from_folder(folder)
-    shown = value[0] if name == "added_tokens" and isinstance(value, list) else value
-    assert f"{name} must be " in str(error.value)
-    assert f", {file} has " in str(error.value)
-    assert repr(shown) in str(error.value)
+    (folder / "other.py").write_text(CODE, "utf-8")
+    auto_map = {"AutoConfig": "other.OtherConfig"}
+    edit_json(folder / "config.json", auto_map=auto_map, model_type=model_type)
+    with pytest.raises(ValueError, match=f"model_type must be llama .* has {model_type!r}"):
+        load(folder)
+
+
+def test_code_in_the_folder_of_a_known_model_is_not_run(
+    tmp_path: Path, nobody_is_asked: None
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    (folder / "other.py").write_text(CODE, "utf-8")
+    edit_json(folder / "config.json", auto_map={"AutoConfig": "other.OtherConfig"})
+    load(folder)
+
+
+# --- Where the model lies -----------------------------------------------------------------------
+
+
+def test_a_model_is_a_folder_or_what_the_hub_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def hub(name: str, *, allow_patterns: list[str], **_: Any) -> str:
+        asked.append(name)
+        assert "*.safetensors" in allow_patterns
+        if name != "org/known":
+            raise LocalEntryNotFoundError("offline")
+        return str(tmp_path)
+
+    monkeypatch.setattr(models_folder, "snapshot_download", hub)
+    assert resolve_model(tmp_path) == resolve_model(str(tmp_path)) == tmp_path
+    assert asked == []
+    assert resolve_model("org/known") == tmp_path
+    with pytest.raises(ValueError, match=r"org/unknown .*LocalEntryNotFoundError.*: check the name"):
+        resolve_model("org/unknown")
+    assert asked == ["org/known", "org/unknown"]
+
+
+def test_a_model_may_lie_in_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert resolve_model("~/model") == tmp_path / "model"
+
+
+def test_a_path_that_is_not_there_is_no_name_of_a_repository(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_text("")
+    for path in (tmp_path / "absent", tmp_path / "model.gguf"):
+        with pytest.raises(ValueError, match=f"{path} is no folder here") as error:
+            resolve_model(path)
+        assert isinstance(error.value.__cause__, HFValidationError)  # nobody was asked
+
+
+@pytest.mark.parametrize("model", [5, None, b"model"])
+def test_a_model_that_is_not_named_by_a_text_or_path_is_refused(model: Any) -> None:
+    with pytest.raises(ValueError, match=f"got {model!r}"):
+        resolve_model(model)
+
+
+# --- The tokenizer, and the tokens that end an answer -------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["The engine reads", "请求等待,然后", " \n\n\tx  ", "😀", BOS, ""])
+def test_the_tokenizer_is_transformers(arch: str, text: str, tiny_model: TinyModel) -> None:
+    tokenizer = load_tokenizer(tiny_model(arch))
+    ids = tokenizer(text)["input_ids"]
+    assert ids == AutoTokenizer.from_pretrained(tiny_model(arch))(text)["input_ids"]
+    assert tokenizer.decode(ids) == text
+
+
+@pytest.mark.parametrize("name", [None, "LlamaTokenizerFast", "LlamaTokenizer", "Qwen2Tokenizer"])
+def test_a_folder_without_a_tokenizer_is_refused(name: str | None, tmp_path: Path) -> None:
+    """From the name of a class alone transformers makes a tokenizer that knows next to nothing."""
+    folder = make_tiny_model("qwen2", tmp_path)
+    (folder / "tokenizer.json").unlink()
+    edit_json(folder / "tokenizer_config.json", tokenizer_class=name)
+    with pytest.raises(ValueError, match=r"must hold tokenizer\.json") as error:
+        load_tokenizer(folder)
+    assert str(folder) in str(error.value)
+
+
+NO_TOKENIZER: dict[str, tuple[str, str]] = {
+    "broken": ("tokenizer.json", "{"),
+    "not an object": ("tokenizer.json", "[1, 2]"),
+    "of nothing": ("tokenizer.json", '{"version": "1.0"}'),
+    "deeply nested": ("tokenizer.json", '{"a":' + "[" * 200_000 + "]" * 200_000 + "}"),
+    "broken config": ("tokenizer_config.json", "{"),
+    "an end that is not a text": ("tokenizer_config.json", '{"eos_token": 5}'),
+}
+
+
+@pytest.mark.parametrize("case", NO_TOKENIZER)
+def test_a_tokenizer_that_does_not_load_is_refused_with_its_path(case: str, tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    name, content = NO_TOKENIZER[case]
+    (folder / name).write_text(content, "utf-8")
+    with pytest.raises(ValueError, match=r"tokenizer\.json") as error:
+        load_tokenizer(folder)
+    assert str(folder) in str(error.value)
+
+
+def with_code_of_its_own(folder: Path, tokenizer_class: str) -> Path:
+    (folder / "other.py").write_text(CODE, "utf-8")
+    edit_json(
+        folder / "tokenizer_config.json",
+        auto_map={"AutoTokenizer": ["other.OtherTokenizer", None]},
+        tokenizer_class=tokenizer_class,
+    )
+    return folder
+
+
+def test_a_tokenizer_that_needs_code_of_its_own_is_refused_without_a_question(
+    tmp_path: Path, nobody_is_asked: None
+) -> None:
+    folder = with_code_of_its_own(make_tiny_model("llama", tmp_path), "OtherTokenizer")
+    with pytest.raises(ValueError, match="custom code"):
+        load_tokenizer(folder)
+
+
+def test_code_beside_a_tokenizer_of_a_known_class_is_not_run(
+    tmp_path: Path, nobody_is_asked: None
+) -> None:
+    folder = with_code_of_its_own(make_tiny_model("llama", tmp_path), "PreTrainedTokenizerFast")
+    assert load_tokenizer(folder)("The")["input_ids"]
+
+
+def ends_of(folder: Path) -> frozenset[int]:
+    return eos_token_ids(folder, load_tokenizer(folder))
+
+
+def without_ends(folder: Path, arch: str = "llama") -> Path:
+    """A tiny model none of whose files names the end of an answer."""
+    make_tiny_model(arch, folder)
+    edit_json(folder / "config.json", eos_token_id=None)
+    edit_json(folder / "generation_config.json", eos_token_id=None)
+    edit_json(folder / "tokenizer_config.json", eos_token=None)
+    return folder
+
+
+ADDED = {"content": "<end>", "special": True, "normalized": False}
+ONLY_HERE: dict[str, tuple[dict[str, dict[str, Any]], set[int]]] = {
+    "nowhere": ({}, set()),
+    "config": ({"config.json": {"eos_token_id": 7}}, {7}),
+    "config, a list": ({"config.json": {"eos_token_id": [5, 4]}}, {4, 5}),
+    "config, the id 0": ({"config.json": {"eos_token_id": 0}}, {0}),
+    "generation config": ({"generation_config.json": {"eos_token_id": 7}}, {7}),
+    "generation config, a list": ({"generation_config.json": {"eos_token_id": [8, 7, 8]}}, {7, 8}),
+    "generation config, an empty list": ({"generation_config.json": {"eos_token_id": []}}, set()),
+    "tokenizer config": ({"tokenizer_config.json": {"eos_token": IM_START}}, {1}),
+    "tokenizer config, with its properties": (
+        {"tokenizer_config.json": {"eos_token": {"content": IM_END, "lstrip": False}}},
+        {2},
+    ),
+    "special tokens map": ({"special_tokens_map.json": {"eos_token": IM_END}}, {2}),
+    "special tokens map, with its properties": (
+        {"special_tokens_map.json": {"eos_token": {"content": IM_END, "lstrip": False}}},
+        {2},
+    ),
+    "added tokens": (  # the vocabulary of tokenizer.json ends at 383
+        {"tokenizer_config.json": {"eos_token": "<end>", "added_tokens_decoder": {"384": ADDED}}},
+        {384},
+    ),
+    "everywhere": (
+        {
+            "config.json": {"eos_token_id": 9},
+            "generation_config.json": {"eos_token_id": [8, 2]},
+            "tokenizer_config.json": {"eos_token": IM_START},
+        },
+        {1, 2, 8, 9},
+    ),
+}
+
+
+@pytest.mark.parametrize("where", ONLY_HERE)
+@pytest.mark.parametrize("arch", ["llama", "qwen2"])
+def test_every_file_may_name_a_token_that_ends_an_answer(
+    where: str, arch: str, tmp_path: Path
+) -> None:
+    """A model that runs past its end is what a user sees of a name that was not read."""
+    folder = without_ends(tmp_path, arch)
+    files, expected = ONLY_HERE[where]
+    for name, entries in files.items():
+        if not (folder / name).exists():
+            (folder / name).write_text("{}", "utf-8")
+        edit_json(folder / name, **entries)
+    assert ends_of(folder) == expected
+
+
+def test_a_folder_without_generation_config_has_the_ends_of_the_others(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path, eos_token_id=7)
+    (folder / "generation_config.json").unlink()
+    assert ends_of(folder) == {2, 7}
+    (folder / "tokenizer_config.json").unlink()
+    assert ends_of(folder) == {7}
+
+
+@pytest.mark.parametrize("value", ["x", [None], {"a": 1}, 2.5, True, [[1]]])
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+def test_an_end_that_is_not_a_token_id_is_refused_with_file_and_value(
+    file: str, value: Any, tmp_path: Path
+) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    tokenizer = load_tokenizer(folder)
+    set_json(folder / file, "eos_token_id", value)
+    with pytest.raises(ValueError, match=f"eos_token_id in {file} must be") as error:
+        eos_token_ids(folder, tokenizer)
+    assert repr(value) in str(error.value)
+
+
+@pytest.mark.slow
+def test_the_real_model_ends_a_turn_with_a_token_of_its_own(real_model: Path) -> None:
+    tokenizer = load_tokenizer(real_model)
+    assert [tokenizer.decode(end) for end in eos_token_ids(real_model, tokenizer)] == [IM_END]
 
 
 # --- Where the weights lie ----------------------------------------------------------------------
@@ -493,15 +752,32 @@ def test_a_consolidated_file_beside_the_weights_is_not_loaded(
     assert torch.equal(last_logits(folder, ids), expected)
 
 
-@pytest.mark.parametrize("name", [5, None, ["a"], "../model.safetensors", "/etc/a", "..\\a"])
+@pytest.mark.parametrize("name", [5, None, ["a"], "../away.safetensors", "/etc/a", "..\\a", ""])
 def test_an_index_names_only_files_of_its_folder(name: Any, tmp_path: Path) -> None:
-    index = {"weight_map": {"a": "model.safetensors", "b": name}}
     folder = make_tiny_model("llama", tmp_path / "folder")
-    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    (folder / "model.safetensors").rename(tmp_path / "away.safetensors")
+    save_file({"a": torch.zeros(1)}, folder / "a.safetensors")
+    index = {"weight_map": {"a": "a.safetensors", "b": name}}
+    (folder / INDEX).write_text(json.dumps(index), "utf-8")
     with pytest.raises(ValueError) as error:
         weight_files(folder)
-    assert f"must name files of its own folder, it has {name!r}" in str(error.value)
+    assert str(error.value).startswith(f"weight_map in {folder / INDEX} must name files next to it")
+    assert f"there is no {name!r}" in str(error.value)
+
+
+@pytest.mark.parametrize("shards_left", [0, 1, 2])
+def test_a_whole_file_is_read_whatever_an_index_beside_it_says(
+    shards_left: int, tmp_path: Path
+) -> None:
+    """As transformers reads it: an index may stay behind when its shards were merged."""
+    folder, ids = make_tiny_model("qwen3", tmp_path), some_ids(1, 33)
+    expected, whole = last_logits(folder, ids), (folder / "model.safetensors").read_bytes()
+    for shard in split_into_shards(folder, 2)[shards_left:]:
+        shard.unlink()
+    (folder / "model.safetensors").write_bytes(whole)
+    assert weight_files(folder) == [folder / "model.safetensors"]
+    assert torch.equal(last_logits(folder, ids), expected)
+    assert_same_logits(folder, lengths=(33,))
 
 
 def test_an_old_shard_that_the_index_does_not_name_is_not_loaded(tmp_path: Path) -> None:
@@ -516,8 +792,22 @@ def test_a_shard_that_is_missing_is_named(tmp_path: Path) -> None:
     folder = make_tiny_model("llama", tmp_path)
     gone = split_into_shards(folder, 3)[1]
     gone.unlink()
-    with pytest.raises(ValueError, match=gone.name):
+    with pytest.raises(ValueError, match=f"there is no '{gone.name}': fetch"):
         load(folder)
+
+
+@pytest.mark.parametrize("change", [0, 1])
+def test_a_tensor_in_two_shards_is_named_with_both(change: float, tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path)
+    first, second = split_into_shards(folder, 2)
+    name = "model.norm.weight"
+    tensors = {file: load_file(file) for file in (first, second)}
+    owner, other = (first, second) if name in tensors[first] else (second, first)
+    other.unlink()
+    save_file({**tensors[other], name: tensors[owner][name] + change}, other)
+    with pytest.raises(ValueError, match=f"{name} must be in one file only") as error:
+        load(folder)
+    assert first.name in str(error.value) and second.name in str(error.value)
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -546,11 +836,11 @@ def test_a_tied_head_that_differs_from_the_embedding_is_refused(
         tensors["lm_head.weight"][-1, -1] += 1
 
     edit_tensors(folder, store)
-    with pytest.raises(ValueError, match=r"lm_head\.weight differs .*tie_word_embeddings"):
+    with pytest.raises(ValueError, match=r"lm_head\.weight must equal .*tie_word_embeddings"):
         load(folder, dtype)
 
 
-def test_stored_rope_frequencies_are_no_left_overs(tmp_path: Path) -> None:
+def test_stored_rope_frequencies_are_not_left_over(tmp_path: Path) -> None:
     """Checkpoints of old transformers carry them; they follow from the config."""
     folder = make_tiny_model("llama", tmp_path)
 
@@ -608,7 +898,7 @@ def test_a_tensor_of_another_shape_is_named_in_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.complex64, torch.float8_e4m3fn])
-def test_weights_that_are_codes_or_no_numbers_are_refused(
+def test_weights_of_a_quantised_or_other_type_are_refused(
     dtype: torch.dtype, tmp_path: Path
 ) -> None:
     folder = make_tiny_model("llama", tmp_path)
@@ -617,9 +907,40 @@ def test_weights_that_are_codes_or_no_numbers_are_refused(
     with pytest.raises(ValueError) as error:
         load(folder)
     assert str(error.value) == (
-        f"{name} must be float32, bfloat16 or float16, the checkpoint has "
-        f"{str(dtype).removeprefix('torch.')}: choose an unquantised checkpoint"
+        f"{name} must be float32, bfloat16 or float16, the checkpoint has {dtype}: "
+        "choose an unquantised checkpoint"
     )
+
+
+@pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("name", ["model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight"])
+def test_a_weight_that_is_not_finite_is_named(
+    name: str, value: float, stored: torch.dtype, tmp_path: Path
+) -> None:
+    """One number is enough, and the model would say nothing but NaN."""
+    folder = make_tiny_model("llama", tmp_path)
+
+    def spoil(tensors: dict[str, torch.Tensor]) -> None:
+        tensors[name] = tensors[name].to(stored)
+        tensors[name][-1, 5] = value
+
+    edit_tensors(folder, spoil)
+    with pytest.raises(ValueError, match=rf"{name} must be finite in torch\.float32, .* {value}"):
+        load(folder)
+
+
+def test_a_weight_too_large_for_the_type_it_is_loaded_in_is_named(tmp_path: Path) -> None:
+    folder, name = make_tiny_model("llama", tmp_path), "model.layers.2.self_attn.q_proj.weight"
+
+    def spoil(tensors: dict[str, torch.Tensor]) -> None:
+        tensors[name][3, 4] = -70_000.0
+
+    edit_tensors(folder, spoil)
+    load(folder)
+    load(folder, torch.bfloat16)
+    with pytest.raises(ValueError, match=rf"{name} must be finite in torch\.float16, .* -70000 to"):
+        load(folder, torch.float16)
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 50_000, -1])
@@ -641,32 +962,32 @@ def holding(name: str, content: bytes) -> Spoil:
     return lambda folder: (folder / name).write_bytes(content)
 
 
-INDEX = "model.safetensors.index.json"
+def shards_by(index: bytes) -> Spoil:
+    def spoil(folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors")
+        (folder / INDEX).write_bytes(index)
+
+    return spoil
+
+
 BROKEN: dict[str, tuple[Spoil, str]] = {
-    "no config": (without("config.json"), r"must hold config\.json"),
-    "no weights": (without("model.safetensors"), r"must be in model\.safetensors"),
-    "broken config": (holding("config.json", b'{"a": '), r"config\.json must hold JSON"),
-    "no object": (holding("config.json", b"[1, 2]"), r"config\.json must hold a JSON object.*list"),
-    "binary config": (holding("config.json", b"\xff\xfe"), r"config\.json must hold JSON"),
-    "broken generation config": (
-        holding("generation_config.json", b"{"),
-        r"generation_config\.json must hold JSON",
-    ),
-    "broken tokenizer": (holding("tokenizer.json", b"{"), r"tokenizer\.json must hold JSON"),
+    "no config": (without("config.json"), r"must contain config\.json"),
+    "no weights": (without("model.safetensors"), r"must contain model\.safetensors or .*index"),
+    "broken config": (holding("config.json", b'{"a": '), r"config\.json must be a JSON file"),
+    "no object": (holding("config.json", b"[1, 2]"), r"config\.json must contain .* object.*list"),
+    "binary config": (holding("config.json", b"\xff\xfe"), r"config\.json must be a JSON file"),
     "deeply nested": (
-        holding("tokenizer.json", b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
-        r"tokenizer\.json must hold JSON",
+        holding("config.json", b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
+        r"config\.json must be a JSON file",
     ),
-    "broken index": (holding(INDEX, b"{"), r"index\.json must hold JSON"),
-    "impossible size": (
-        lambda folder: edit_json(folder / "config.json", hidden_size="many"),
-        r"config\.json is no valid config",
-    ),
+    "broken index": (shards_by(b"{"), r"index\.json must be a JSON file"),
+    "index without a map": (shards_by(b'{"weight_map": 5}'), r"must name files .* no 5"),
+    "empty index": (shards_by(b"{}"), r"must name files .* no None"),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_folder_that_is_no_model_is_refused_with_the_file_s_name(
+def test_a_folder_that_is_not_a_model_is_refused_with_the_file_s_name(
     case: str, tmp_path: Path
 ) -> None:
     spoil, message = BROKEN[case]
@@ -679,8 +1000,24 @@ def test_a_folder_that_is_no_model_is_refused_with_the_file_s_name(
 def test_an_unknown_folder_and_a_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_text("")
     for path in (tmp_path / "absent", tmp_path / "model.gguf"):
-        with pytest.raises(ValueError, match=f"must be a folder, {path} is none"):
+        with pytest.raises(ValueError, match=f"must be a folder, {path} is not"):
             load(path)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float64, "float32", None])
+def test_a_type_that_the_layers_do_not_compute_in_is_refused(dtype: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError) as error:
+        load_model(tmp_path, dtype, CPU)
+    types = "torch.float32, torch.bfloat16, torch.float16"
+    assert str(error.value) == f"dtype must be one of {types}, got {dtype!r}"
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "cpu:x", None])
+def test_a_device_that_is_not_there_is_refused(device: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError) as error:
+        load_model(tmp_path, torch.float32, device)
+    assert f"such as 'cpu', got {device!r}: " in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 # --- Time and memory ----------------------------------------------------------------------------
@@ -734,4 +1071,6 @@ def test_loading_takes_the_weights_and_one_tensor_of_memory(
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         memory = process.submit(memory_of_loading, real_model, dtype).result()
     assert memory["held"] >= 134_500_000 * dtype.itemsize  # the measurement sees the whole model
-    assert memory["held"] <= memory["peak"] <= memory["held"] + memory["largest"] + 32 * 2**20
+    # Small tensors may lie in memory that the process had freed before.
+    assert memory["held"] - 2**20 <= memory["peak"]
+    assert memory["peak"] <= memory["held"] + memory["largest"] + 32 * 2**20

@@ -4,30 +4,38 @@ The oracle of the backend is attention written out token by token. That of `LLM`
 with one request at a time.
 """
 
+import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
+from device_reads import DEVICE, DeviceReads
+from fake_engine import fake_engine, make_request
 from minisgl.attention.base import BaseAttnBackend
 from minisgl.attention.torch_backend import TorchAttnBackend
 from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine.engine import ForwardOutput
+from minisgl.kvcache import BaseCacheHandle
+from minisgl.kvcache.allocator import PageAllocator
 from minisgl.kvcache.pool import PagedKVPool
 from minisgl.llm import LLM
+from minisgl.scheduler.static import StaticScheduler
+from minisgl.scheduler.table import TableManager
 
 LAYERS, QO_HEADS, KV_HEADS, HEAD_DIM = 2, 6, 2, 8
 NUM_TOKENS, NUM_ROWS, MAX_SEQ_LEN = 480, 8, 64  # of the pool, of the page table
-NO_HANDLE: Any = None  # nothing is locked where there is no prefix cache
 
 # Of each request: how many tokens are cached, and how many are new.
 PREFILL, PREFIX_HIT, DECODE = (0, 7), (9, 5), (12, 1)
 Lengths = tuple[int, int]
 TinyModel = Callable[[str], Path]
+NEVER = frozenset[int]()  # no token ends a request
 
 page_sizes = pytest.mark.parametrize("page_size", [1, 3, 4, 16])
 layouts = pytest.mark.parametrize("layout", ["run", "scattered"])
@@ -40,6 +48,123 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+# --- which pages are free -------------------------------------------------------------------------
+
+
+def pages_left(num_pages: int, free: set[int]) -> PageAllocator:
+    """An allocator in which exactly `free` are free."""
+    allocator = PageAllocator(num_pages)
+    allocator.allocate(num_pages)
+    allocator.free(sorted(free))
+    return allocator
+
+
+def runs_of(free: set[int]) -> list[list[int]]:
+    """The free pages as the longest runs there are, ascending."""
+    runs: list[list[int]] = []
+    for page in sorted(free):
+        if runs and runs[-1][-1] == page - 1:
+            runs[-1].append(page)
+        else:
+            runs.append([page])
+    return runs
+
+
+def expected_pages(free: set[int], count: int) -> list[int]:
+    """The rule in its naive form: the shortest run that is enough, else the longest, and again."""
+    pages: list[int] = []
+    while count > 0:
+        runs = runs_of(free - set(pages))
+        enough = [run for run in runs if len(run) >= count]
+        best = min(enough, key=len) if enough else max(runs, key=len)
+        pages += best[:count]
+        count -= len(best[:count])
+    return pages
+
+
+def test_the_shortest_run_that_is_long_enough_is_cut() -> None:
+    free = {0, 1, 2, 3, 4, 10, 11, 12, 20, 21}
+    assert pages_left(30, free).allocate(3) == [10, 11, 12]
+    assert pages_left(30, free).allocate(2) == [20, 21]
+    assert pages_left(30, free).allocate(4) == [0, 1, 2, 3]
+    assert pages_left(30, free).allocate(1) == [20]
+
+
+def test_where_no_run_is_long_enough_as_few_as_possible_are_used() -> None:
+    free = {0, 2, 3, 10, 11, 12, 13, 20, 21, 22}
+    assert pages_left(30, free).allocate(6) == [10, 11, 12, 13, 2, 3]
+    assert pages_left(30, free).allocate(10) == [10, 11, 12, 13, 20, 21, 22, 2, 3, 0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pages_freed_in_any_order_are_one_run_again(seed: int) -> None:
+    allocator = PageAllocator(40)
+    pages = allocator.allocate(40)
+    random.Random(seed).shuffle(pages)
+    for page in pages:
+        allocator.free([page])
+    assert allocator.allocate(40) == list(range(40))
+
+
+@pytest.mark.parametrize("page", [0, 3, 4, 5, 7])
+def test_freeing_a_page_of_a_run_twice_names_it(page: int) -> None:
+    allocator = pages_left(9, {0, 3, 4, 5, 7})
+    with pytest.raises(AssertionError, match=rf"\b{page}\b"):
+        allocator.free([page])
+    assert allocator.free_pages() == [0, 3, 4, 5, 7]
+
+
+@pytest.mark.parametrize("num_pages", [1, 2, 7, 64])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_allocator_does_what_a_plain_set_of_pages_would(num_pages: int, seed: int) -> None:
+    rng = random.Random(seed)
+    allocator, free = PageAllocator(num_pages), set(range(num_pages))
+    owners: list[list[int]] = []
+    for _ in range(500):
+        if owners and rng.random() < 0.5:
+            pages = owners.pop(rng.randrange(len(owners)))
+            rng.shuffle(pages)
+            back, kept = pages[: len(pages) // 2 + 1], pages[len(pages) // 2 + 1 :]
+            allocator.free(back)
+            free |= set(back)
+            owners += [kept] if kept else []
+        else:
+            count = rng.randint(0, len(free))
+            pages = allocator.allocate(count)
+            assert pages == expected_pages(free, count)
+            free -= set(pages)
+            owners += [pages] if pages else []
+        assert allocator.free_pages() == sorted(free)
+        assert allocator.num_free == len(free)
+
+
+def handle_of(pages: list[int]) -> BaseCacheHandle:
+    """A handle; from chapter 8 on it also says how many tokens are a prefix that others read."""
+    handle: Any = BaseCacheHandle
+    later = {"cached_len"} & {field.name for field in fields(BaseCacheHandle)}
+    return handle(pages, **dict.fromkeys(later, 0))
+
+
+@pytest.mark.parametrize(
+    ("pages", "is_run"),
+    [
+        ([5], True),
+        ([5, 6, 7], True),
+        ([0, 1], True),
+        ([6, 5], False),
+        ([5, 7], False),
+        ([5, 6, 8], False),
+        ([4, 6, 7], False),
+        ([5, 5], False),
+    ],
+)
+def test_pages_are_a_run_where_each_follows_the_one_before(pages: list[int], is_run: bool) -> None:
+    assert handle_of(pages).is_run == is_run
+
+
+# --- a pool with requests -------------------------------------------------------------------------
 
 
 @dataclass
@@ -75,22 +200,23 @@ class Setup:
             self.pool.k_cache(layer_id).fill_(torch.nan)
             self.pool.v_cache(layer_id).fill_(torch.nan)
         self.page_table = torch.zeros(NUM_ROWS, MAX_SEQ_LEN, dtype=torch.int32)
-        self.backend = TorchAttnBackend(self.pool, self.page_table)
+        self.backend = TorchAttnBackend(self.pool, self.page_table, page_size)
         self.sequences: list[Sequence] = []
 
-    def add(self, lengths: Lengths, layout: str = "run", first_page: int | None = None) -> Sequence:
-        """A request in the next row, its pages in an area of its own."""
+    def add(
+        self, lengths: Lengths, layout: str = "run", pages: list[int] | None = None
+    ) -> Sequence:
+        """A request in the next row; its pages are in an area of its own, or those named."""
         row, (cached_len, num_new) = len(self.sequences), lengths
         length = cached_len + num_new
-        num_pages = -(-length // self.page_size)
-        area = NUM_TOKENS // self.page_size // NUM_ROWS
-        first = row * area if first_page is None else first_page
-        pages = torch.arange(first, first + num_pages)
-        if layout == "scattered":
-            pages = pages.flip(0)  # every page is there, no page follows the one before it
-        starts = pages[:, None] * self.page_size + torch.arange(self.page_size)
-        self.page_table[row, :length] = starts.flatten()[:length]
-        req = Req(torch.arange(length).int(), row, cached_len, 4, row, SamplingParams(), NO_HANDLE)
+        first = row * (NUM_TOKENS // self.page_size // NUM_ROWS)
+        needed = range(first, first + -(-length // self.page_size))
+        # Reversed, every page is there, and none follows the one before it.
+        own = pages or list(needed if layout == "run" else reversed(needed))
+        starts = torch.tensor(own)[:, None] * self.page_size + torch.arange(self.page_size)
+        self.page_table[row, : starts.numel()] = starts.flatten()
+        ids, handle = torch.arange(length).int(), handle_of(own)
+        req = Req(ids, row, cached_len, 4, row, SamplingParams(), handle)
         shapes = [(LAYERS, length, heads, HEAD_DIM) for heads in (QO_HEADS, KV_HEADS, KV_HEADS)]
         q, k, v = (torch.randn(shape, generator=self.random) for shape in shapes)
         sequence = Sequence(req, q, k, v)
@@ -164,19 +290,15 @@ def test_cu_seqlens_are_running_sums_of_the_new_and_of_all_tokens() -> None:
     assert metadata.cu_seqlens_q.dtype == metadata.cu_seqlens_k.dtype == torch.int32
 
 
-@pytest.mark.parametrize(
-    ("lengths", "last"),
-    [([PREFILL], [6]), ([DECODE, DECODE], [0, 1]), ([DECODE, PREFILL, PREFIX_HIT], [0, 7, 12])],
-)
-def test_the_row_that_is_sampled_from_is_the_last_of_each_request(
-    lengths: list[Lengths], last: list[int]
-) -> None:
-    setup = Setup()
-    batch = setup.prepare([setup.add(one) for one in lengths])
-    assert batch.attn_metadata.last_indices.tolist() == last
-
-
 # --- the dense answer -----------------------------------------------------------------------------
+
+
+@layouts
+@pytest.mark.parametrize("lengths", [PREFILL, PREFIX_HIT, DECODE, (0, 1), (1, 1), (1, 2), (40, 24)])
+def test_a_request_alone_equals_the_dense_answer(lengths: Lengths, layout: str) -> None:
+    setup = Setup()
+    sequence = setup.add(lengths, layout)
+    assert_dense(setup.compute([sequence])[0], sequence)
 
 
 @layouts
@@ -190,22 +312,12 @@ def test_a_prefill_a_prefix_hit_and_a_decode_in_one_batch_equal_the_dense_answer
         assert_dense(out, sequence)
 
 
-@layouts
-@pytest.mark.parametrize("lengths", [PREFILL, PREFIX_HIT, DECODE, (0, 1), (1, 1), (1, 2), (40, 24)])
-def test_a_request_alone_equals_the_dense_answer(lengths: Lengths, layout: str) -> None:
-    setup = Setup()
-    sequence = setup.add(lengths, layout)
-    assert_dense(setup.compute([sequence])[0], sequence)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_ragged_batches_equal_the_dense_answer(seed: int) -> None:
     setup = Setup(page_size=[1, 3, 4, 16][seed % 4], seed=seed)
     drawn = torch.randint(0, 20, (NUM_ROWS, 2), generator=setup.random).tolist()
-    layouts = ["run" if cached % 2 else "scattered" for cached, _ in drawn]
     sequences = [
-        setup.add((cached, 1 + new), layout)
-        for (cached, new), layout in zip(drawn, layouts, strict=True)
+        setup.add((cached, 1 + new), "run" if cached % 2 else "scattered") for cached, new in drawn
     ]
     batch = setup.prepare(sequences)
     for layer_id in range(LAYERS):  # one preparation serves every layer
@@ -254,9 +366,9 @@ def test_a_request_never_sees_its_neighbours() -> None:
 def test_requests_may_read_the_same_pages() -> None:
     """Two requests whose texts begin alike need that beginning only once."""
     setup = Setup(page_size=4)
-    one, other = setup.add((8, 3)), setup.add((8, 2))
-    setup.page_table[other.req.table_idx, :8] = setup.page_table[one.req.table_idx, :8]
+    one, other = setup.add((8, 3), pages=[3, 4, 5]), setup.add((8, 2), pages=[3, 4, 9])
     other.k[:, :8], other.v[:, :8] = one.k[:, :8], one.v[:, :8]
+    setup.remember(one)
     for out, sequence in zip(setup.compute([one, other]), [one, other], strict=True):
         assert_dense(out, sequence)
 
@@ -282,10 +394,13 @@ def test_new_keys_and_values_are_kept_where_out_loc_says_and_nowhere_else(layout
 # --- what is read, and how ------------------------------------------------------------------------
 
 
+Calls = list[tuple[torch.Tensor, ...]]
+
+
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Tensor, ...]]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """The queries, keys and values of each call of torch's attention."""
-    seen: list[tuple[torch.Tensor, ...]] = []
+    seen: Calls = []
     original = F.scaled_dot_product_attention
 
     def spy(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -300,7 +415,7 @@ def is_view_of(part: torch.Tensor, whole: torch.Tensor) -> bool:
     return part.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()
 
 
-def test_no_token_is_computed_that_no_request_has(calls: list[tuple[torch.Tensor, ...]]) -> None:
+def test_no_token_is_computed_that_no_request_has(calls: Calls) -> None:
     """There is no padding: a batch costs what its requests cost."""
     setup = Setup()
     setup.compute([setup.add(one) for one in (PREFILL, PREFIX_HIT, DECODE)])
@@ -308,9 +423,7 @@ def test_no_token_is_computed_that_no_request_has(calls: list[tuple[torch.Tensor
     assert sizes == [(7, 7, 7), (5, 14, 14), (1, 13, 13)]
 
 
-def test_a_run_is_read_in_place_and_scattered_pages_are_gathered(
-    calls: list[tuple[torch.Tensor, ...]],
-) -> None:
+def test_a_run_is_read_in_place_and_scattered_pages_are_gathered(calls: Calls) -> None:
     setup = Setup()
     run, scattered = setup.add(PREFIX_HIT, "run"), setup.add(PREFIX_HIT, "scattered")
     setup.compute([run, scattered], layer_id=1)
@@ -322,39 +435,174 @@ def test_a_run_is_read_in_place_and_scattered_pages_are_gathered(
     assert not is_view_of(scattered_v, setup.pool.v_cache(1))
 
 
-def test_a_run_may_begin_anywhere_in_the_pool(calls: list[tuple[torch.Tensor, ...]]) -> None:
+def test_a_run_may_begin_anywhere_in_the_pool(calls: Calls) -> None:
     setup = Setup(page_size=4)
-    sequence = setup.add(DECODE, first_page=NUM_TOKENS // 4 - 4)  # the last pages of all
+    end = NUM_TOKENS // 4
+    sequence = setup.add(DECODE, pages=list(range(end - 4, end)))  # the last pages of all
     [out] = setup.compute([sequence])
     assert is_view_of(calls[0][1], setup.pool.k_cache(0))
     assert_dense(out, sequence)
 
 
-@pytest.mark.parametrize("broken_at", [4, 8, 12])
-def test_one_page_elsewhere_makes_a_request_scattered(
-    broken_at: int, calls: list[tuple[torch.Tensor, ...]]
-) -> None:
-    setup = Setup(page_size=4)
-    sequence = setup.add(DECODE)
-    setup.page_table[0, broken_at : broken_at + 4] += 40
-    setup.remember(sequence)
+@pytest.mark.parametrize("elsewhere", range(4))
+def test_one_page_elsewhere_makes_a_request_scattered(elsewhere: int, calls: Calls) -> None:
+    setup, pages = Setup(page_size=4), [10, 11, 12, 13]
+    pages[elsewhere] = 50
+    sequence = setup.add(DECODE, pages=pages)
     [out] = setup.compute([sequence])
     assert not is_view_of(calls[0][1], setup.pool.k_cache(0))
     assert_dense(out, sequence)
 
 
-def test_what_lies_behind_the_tokens_of_a_request_makes_no_difference(
-    calls: list[tuple[torch.Tensor, ...]],
-) -> None:
-    """Its pages for later tokens may lie anywhere: what exists so far is still a run."""
+def test_pages_for_tokens_to_come_are_not_read(calls: Calls) -> None:
+    """A run is as long as what the request may become; what it has now is its beginning."""
     setup = Setup(page_size=4)
-    sequence = setup.add(DECODE)
-    setup.page_table[0, 13:] = 7
-    assert_dense(setup.compute([sequence])[0], sequence)
+    sequence = setup.add(DECODE, pages=[10, 11, 12, 13, 14, 15])
+    [out] = setup.compute([sequence])
+    assert calls[0][1].shape[-2] == 13
     assert is_view_of(calls[0][1], setup.pool.k_cache(0))
+    assert_dense(out, sequence)
 
 
-# --- LLM: many requests at once -------------------------------------------------------------------
+# --- the scheduler: one pass for all --------------------------------------------------------------
+
+
+Passes = list[list[int]]
+
+
+def passes(engine: Any) -> Passes:
+    """The requests of each pass."""
+    return [list(batch) for batch in engine.batches]
+
+
+def test_one_pass_computes_the_whole_batch() -> None:
+    engine = fake_engine(max_running_reqs=8, page_size=4)
+    scheduler = StaticScheduler(engine, NEVER)
+    requests = [make_request(uid, list(range(3, 5 + uid)), 4, ignore_eos=True) for uid in range(5)]
+    for request in requests:
+        scheduler.add(request)
+    for count in range(1, 5):
+        scheduler.step()
+        assert len(engine.batches) == count
+        assert [len(request.token_ids) for request in requests] == [count] * 5
+        scheduler.check_invariants()
+    lengths = [{uid: (0, 2 + uid) for uid in range(5)}]  # of the prompts, then of one token more
+    lengths += [{uid: (n + uid, 1 + n + uid) for uid in range(5)} for n in (2, 3, 4)]
+    assert engine.batches == lengths
+    answers = [engine.answer(request.input_ids, 4) for request in requests]
+    assert [request.token_ids for request in requests] == answers
+
+
+def test_a_finished_request_costs_nothing_more() -> None:
+    engine = fake_engine(max_running_reqs=4, page_size=4)
+    scheduler = StaticScheduler(engine, NEVER)
+    for uid, output_len in enumerate([1, 4, 2]):
+        scheduler.add(make_request(uid, [7, 8], output_len, ignore_eos=True))
+    for _ in range(5):
+        scheduler.step()
+        scheduler.check_invariants()
+    assert passes(engine) == [[0, 1, 2], [1, 2], [1], [1]]
+
+
+def test_more_requests_than_rows_run_in_several_batches() -> None:
+    """A static batch: who waits does not join before the last of those who run is done."""
+    engine = fake_engine(max_running_reqs=2, page_size=4)
+    scheduler = StaticScheduler(engine, NEVER)
+    requests = [make_request(uid, [7 + uid], n) for uid, n in enumerate([3, 1, 2, 2, 1])]
+    for request in requests:
+        scheduler.add(request)
+    for _ in range(6):
+        scheduler.step()
+        scheduler.check_invariants()
+    assert passes(engine) == [[0, 1], [0], [0], [2, 3], [2, 3], [4]]
+    assert all(r.token_ids == engine.answer(r.input_ids, r.output_len) for r in requests)
+
+
+def test_more_requests_than_pages_run_in_several_batches() -> None:
+    # Each has 15 tokens with KV, in 4 pages of 4: two of them fit into 11.
+    engine = fake_engine(max_running_reqs=8, page_size=4, num_pages=11, max_seq_len=32)
+    scheduler = StaticScheduler(engine, NEVER)
+    requests = [make_request(uid, [7 + uid] * 8, 8) for uid in range(5)]
+    for request in requests:
+        scheduler.add(request)
+    for _ in range(24):
+        scheduler.step()
+        scheduler.check_invariants()
+    assert passes(engine) == [[0, 1]] * 8 + [[2, 3]] * 8 + [[4]] * 8
+    assert all(request.token_ids == engine.answer(request.input_ids, 8) for request in requests)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_requests_get_what_they_get_alone(seed: int) -> None:
+    chance = random.Random(seed)
+    page_size = chance.choice([1, 2, 3, 4, 16])
+    engine = fake_engine(max_running_reqs=5, page_size=page_size, num_pages=-(-60 // page_size))
+    scheduler = StaticScheduler(engine, NEVER)
+    requests = [
+        make_request(uid, [3 + chance.randrange(2) for _ in range(chance.randint(1, 20))], n)
+        for uid, n in enumerate(chance.choices(range(1, 12), k=12))
+    ]
+    for request in requests:
+        scheduler.add(request)
+    while any(request.finish_reason is None for request in requests):
+        scheduler.step()
+        scheduler.check_invariants()
+    assert all(r.token_ids == engine.answer(r.input_ids, r.output_len) for r in requests)
+
+
+# --- what passes between host and device ----------------------------------------------------------
+
+
+@pytest.mark.guard
+def test_a_read_from_the_device_does_not_escape_the_count() -> None:
+    """The instrument itself: `DeviceReads` counts each way to a value, and nothing else."""
+    with DeviceReads() as reads:
+        host = torch.arange(5)
+        device = host.to(DEVICE)
+        values = torch.ones(3, 3, device=DEVICE)[0]
+        ways: list[Callable[[], object]] = [
+            device.cpu,
+            device.tolist,
+            device.numpy,
+            lambda: device.to("cpu"),
+            lambda: device[1].item(),
+            lambda: int(device[1]),
+            lambda: float(device[1]),
+            lambda: bool(device[1]),
+            lambda: 3 in device,
+            lambda: host[: device[1]],
+            lambda: device[device > 1],
+            lambda: torch.equal(device, device),
+            lambda: device.nonzero(),
+            lambda: host.copy_(device),
+            lambda: host.__setitem__(slice(5), device),
+            lambda: host.clone().__setitem__(0, device[1]),
+        ]
+        for n, way in enumerate(ways):
+            before = reads.count
+            way()
+            assert reads.count == before + 1, f"way {n}"
+            with torch.inference_mode():
+                way()
+            assert reads.count == before + 2, f"way {n} in inference mode"
+        before = reads.count
+        device[host > 1] = host[0]
+        device[:2] = torch.tensor([1, 2])
+        device.index_select(0, device.clamp(max=4)).add_(host.to(device.device))
+        values @ values, len(device), torch.where(device > 1, device, 0), host.to(device).max(0)
+        host.tolist(), int(host[1]), host[host > 1], host.repeat_interleave(host), device.shape
+        assert reads.count == before
+
+
+@pytest.fixture
+def scattered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the allocator hand out pages in an order in which none follows the one before."""
+    allocate = PageAllocator.allocate
+
+    def reversed_(*args: Any, **options: Any) -> list[int]:
+        return allocate(*args, **options)[::-1]
+
+    monkeypatch.setattr(PageAllocator, "allocate", reversed_)
 
 
 def make_llm(folder: Path, **options: Any) -> LLM:
@@ -363,13 +611,83 @@ def make_llm(folder: Path, **options: Any) -> LLM:
 
 def some_prompts(count: int, seed: int = 0) -> list[list[int]]:
     """Prompts of 1 to 30 tokens, no two of the same length."""
-    random = torch.Generator().manual_seed(seed)
-    lengths = torch.randperm(30, generator=random)[:count] + 1
-    return [torch.randint(3, 384, (int(n),), generator=random).tolist() for n in lengths]
+    chance = torch.Generator().manual_seed(seed)
+    lengths = torch.randperm(30, generator=chance)[:count] + 1
+    return [torch.randint(3, 384, (int(n),), generator=chance).tolist() for n in lengths]
 
 
 def up_to(max_tokens: int, **options: Any) -> SamplingParams:
     return SamplingParams(max_tokens=max_tokens, ignore_eos=True, **options)
+
+
+@layouts
+@pytest.mark.parametrize("size", [1, 8, 30])
+def test_a_step_reads_once_from_the_device_however_many_requests_it_computes(
+    size: int,
+    layout: str,
+    tiny_model: TinyModel,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """The host waits for the sampled tokens, once for all of them, and for nothing else."""
+    if layout == "scattered":
+        request.getfixturevalue("scattered")
+    step, per_step = StaticScheduler.step, []
+    prompts = some_prompts(size)
+    with make_llm(tiny_model("llama"), page_size=4, num_pages=500) as llm:
+        expected = [output.token_ids for output in llm.generate(prompts, up_to(4))]
+    with DeviceReads() as reads:
+
+        def counted(scheduler: StaticScheduler) -> None:
+            before = reads.count
+            step(scheduler)
+            per_step.append(reads.count - before)
+
+        monkeypatch.setattr(StaticScheduler, "step", counted)
+        options = {"page_size": 4, "num_pages": 500, "dtype": torch.float32, "device": DEVICE}
+        with make_llm(tiny_model("llama"), **options) as llm:
+            outputs = llm.generate(prompts, up_to(4))
+    assert per_step == [1, 1, 1, 1]
+    assert [output.token_ids for output in outputs] == expected
+
+
+class Writes(TorchFunctionMode):
+    """Counts the writes by index into one tensor."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.target: torch.Tensor | None = None
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is torch.Tensor.__setitem__ and self.target is not None:
+            self.count += is_view_of(args[0], self.target)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("size", [1, 8, 30])
+def test_the_sampled_tokens_of_a_batch_become_inputs_in_one_write(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes, init = Writes(), TableManager.__init__
+
+    def remember(table: TableManager, page_table: torch.Tensor) -> None:
+        init(table, page_table)
+        writes.target = table.token_pool
+
+    monkeypatch.setattr(TableManager, "__init__", remember)
+    scheduler = StaticScheduler(fake_engine(max_running_reqs=32, num_pages=400), NEVER)
+    for uid, prompt in enumerate(some_prompts(size)):
+        scheduler.add(make_request(uid, prompt, 4))
+    scheduler.step()
+    with writes:
+        for count in (1, 2, 3):
+            scheduler.step()
+            assert writes.count == count
+
+
+# --- LLM: many requests at once -------------------------------------------------------------------
 
 
 @dataclass
@@ -379,6 +697,7 @@ class Launch:
     phase: str
     uids: list[int]
     num_tokens: int
+    logits_rows: list[int]
 
 
 def watch_launches(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
@@ -386,21 +705,18 @@ def watch_launches(llm: LLM, monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
     original = llm.engine.forward_batch
 
     def spy(batch: Batch) -> ForwardOutput:
-        seen.append(Launch(batch.phase, [req.uid for req in batch.reqs], len(batch.input_ids)))
+        uids, rows = [req.uid for req in batch.reqs], batch.logits_rows.tolist()
+        seen.append(Launch(batch.phase, uids, len(batch.input_ids), rows))
         return original(batch)
 
     monkeypatch.setattr(llm.engine, "forward_batch", spy)
     return seen
 
 
-def who_ran(launches: list[Launch]) -> list[list[int]]:
-    """The requests of each pass, numbered from the first one on."""
-    first = launches[0].uids[0]
-    return [[uid - first for uid in launch.uids] for launch in launches]
-
-
 def assert_all_free(llm: LLM) -> None:
-    assert llm._table.num_free_rows == llm.engine.config.max_running_reqs
+    """Nobody runs any more, and all who come next find room."""
+    llm.scheduler.step()
+    llm.scheduler.check_invariants()
 
 
 @page_sizes
@@ -411,8 +727,22 @@ def test_a_batch_gives_the_answers_of_lone_runs(page_size: int, tiny_model: Tiny
         alone = [llm.generate([p], s)[0].token_ids for p, s in zip(prompts, params, strict=True)]
         together = [output.token_ids for output in llm.generate(prompts, params)]
         backwards = [output.token_ids for output in llm.generate(prompts[::-1], params[::-1])]
+        assert_all_free(llm)
     assert together == alone
     assert backwards == alone[::-1]
+
+
+@pytest.mark.parametrize("page_size", [1, 4])
+def test_scattered_pages_change_no_token(
+    page_size: int, tiny_model: TinyModel, request: pytest.FixtureRequest
+) -> None:
+    options = {"page_size": page_size, "num_pages": 480 // page_size}
+    prompts = some_prompts(6)
+    with make_llm(tiny_model("qwen3"), **options) as llm:
+        expected = [output.token_ids for output in llm.generate(prompts, up_to(8))]
+    request.getfixturevalue("scattered")
+    with make_llm(tiny_model("qwen3"), **options) as llm:
+        assert [output.token_ids for output in llm.generate(prompts, up_to(8))] == expected
 
 
 def test_sampled_answers_do_not_depend_on_the_batch(tiny_model: TinyModel) -> None:
@@ -420,25 +750,12 @@ def test_sampled_answers_do_not_depend_on_the_batch(tiny_model: TinyModel) -> No
     params = [
         up_to(8, temperature=1.0, seed=1),
         up_to(8),
-        up_to(8, temperature=0.7, top_k=20, seed=2, frequency_penalty=0.5),
+        up_to(8, temperature=0.7, top_k=20, seed=2),
         up_to(8, temperature=1.5, top_p=0.9, seed=3),
     ]
     with make_llm(tiny_model("qwen3")) as llm:
         alone = [llm.generate([p], s)[0].token_ids for p, s in zip(prompts, params, strict=True)]
         assert [output.token_ids for output in llm.generate(prompts, params)] == alone
-
-
-def test_logprobs_are_each_requests_own(tiny_model: TinyModel) -> None:
-    prompts = some_prompts(3)
-    params = [up_to(4, logprobs=2), up_to(4), up_to(2, logprobs=0)]
-    with make_llm(tiny_model("llama")) as llm:
-        outputs = llm.generate(prompts, params)
-        [alone] = llm.generate([prompts[0]], params[0])
-    found = [[one.token_id for one in output.logprobs or ()] for output in outputs]
-    assert found == [outputs[0].token_ids, [], outputs[2].token_ids]
-    assert outputs[0].logprobs is not None and alone.logprobs is not None
-    for one, other in zip(outputs[0].logprobs, alone.logprobs, strict=True):
-        assert one.logprob == pytest.approx(other.logprob, abs=1e-4)
 
 
 def test_outputs_come_in_the_order_of_the_prompts(tiny_model: TinyModel) -> None:
@@ -450,24 +767,16 @@ def test_outputs_come_in_the_order_of_the_prompts(tiny_model: TinyModel) -> None
     assert [len(output.token_ids) for output in outputs] == wanted
 
 
-def test_prompts_of_one_call_run_in_one_batch(
+def test_the_prompts_of_one_call_lie_end_to_end(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prompts = some_prompts(5)
+    """And a token is sampled from the last row of each."""
     with make_llm(tiny_model("llama")) as llm:
         launches = watch_launches(llm, monkeypatch)
-        llm.generate(prompts, up_to(3))
-    assert [launch.num_tokens for launch in launches] == [sum(map(len, prompts)), 5, 5]
+        llm.generate([[7] * 3, [8], [9] * 5], [up_to(3), up_to(1), up_to(2)])
     assert [launch.phase for launch in launches] == ["prefill", "decode", "decode"]
-
-
-def test_a_finished_request_costs_nothing_more(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with make_llm(tiny_model("llama")) as llm:
-        launches = watch_launches(llm, monkeypatch)
-        llm.generate(some_prompts(3), [up_to(1), up_to(4), up_to(2)])
-    assert who_ran(launches) == [[0, 1, 2], [1, 2], [1], [1]]
+    assert [launch.num_tokens for launch in launches] == [9, 2, 1]
+    assert [launch.logits_rows for launch in launches] == [[2, 3, 8], [0, 1], [0]]
 
 
 def test_a_batch_is_a_decode_where_every_request_brings_one_token(
@@ -480,60 +789,28 @@ def test_a_batch_is_a_decode_where_every_request_brings_one_token(
     assert [launch.phase for launch in launches] == ["decode", "prefill"]
 
 
-def test_more_prompts_than_rows_run_in_several_batches(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A static batch: who waits does not join before the last of those who run is done."""
-    prompts = some_prompts(5)
-    params = [up_to(n) for n in (3, 1, 2, 2, 1)]
-    with make_llm(tiny_model("llama")) as llm:
-        expected = [output.token_ids for output in llm.generate(prompts, params)]
-    with make_llm(tiny_model("llama"), max_running_reqs=2) as llm:
-        launches = watch_launches(llm, monkeypatch)
-        outputs = llm.generate(prompts, params)
-        assert_all_free(llm)
-    assert who_ran(launches) == [[0, 1], [0], [0], [2, 3], [2, 3], [4]]
-    assert [output.token_ids for output in outputs] == expected
-
-
-def test_more_prompts_than_pages_run_in_several_batches(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prompts = [some_prompts(1, seed)[0][:4] + [5] * 4 for seed in range(5)]
-    with make_llm(tiny_model("llama")) as llm:
-        expected = [output.token_ids for output in llm.generate(prompts, up_to(8))]
-    # A request of 16 tokens takes 4 pages of 4: two fit into 11.
-    options = {"page_size": 4, "num_pages": 11, "max_seq_len": 32}
-    with make_llm(tiny_model("llama"), **options) as llm:
-        launches = watch_launches(llm, monkeypatch)
-        outputs = llm.generate(prompts, up_to(8))
-        assert_all_free(llm)
-    assert max(len(launch.uids) for launch in launches) == 2
-    assert [output.token_ids for output in outputs] == expected
-
-
 def test_metadata_is_prepared_once_per_batch_and_used_by_every_layer(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with make_llm(tiny_model("llama")) as llm:
         backend = llm.engine.ctx.attn_backend
         assert isinstance(backend, BaseAttnBackend)
-        calls: list[object] = []
+        seen: list[object] = []
         prepare, forward = backend.prepare_metadata, backend.forward
 
         def spy_prepare(batch: Batch) -> None:
-            calls.append("prepare")
+            seen.append("prepare")
             prepare(batch)
 
         def spy_forward(*args: Any) -> torch.Tensor:
-            calls.append(args[3])
+            seen.append(args[3])
             return forward(*args)
 
         monkeypatch.setattr(backend, "prepare_metadata", spy_prepare)
         monkeypatch.setattr(backend, "forward", spy_forward)
         llm.generate(some_prompts(3), up_to(4))
         layers = range(llm.engine.model_config.num_layers)
-    assert calls == ["prepare", *layers] * 4
+    assert seen == ["prepare", *layers] * 4
 
 
 def test_a_batch_is_scored_at_one_row_per_request(
@@ -555,25 +832,24 @@ def test_a_batch_is_scored_at_one_row_per_request(
     assert rows == [3, 2, 1]
 
 
-def test_a_request_that_does_not_fit_beside_a_stream_is_told_so(tiny_model: TinyModel) -> None:
-    with make_llm(tiny_model("llama"), max_running_reqs=1) as llm:
-        stream = llm.stream([5, 6, 7], up_to(4))
-        next(stream)
-        with pytest.raises(RuntimeError, match="stream"):
-            llm.generate([[5, 6, 7]], up_to(4))
-        stream.close()  # type: ignore[attr-defined]  # a generator
-        assert len(llm.generate([[5, 6, 7]], up_to(4))[0].token_ids) == 4
-
-
-def test_a_stream_and_a_batch_do_not_disturb_each_other(tiny_model: TinyModel) -> None:
+def test_streams_that_wait_together_are_one_batch(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that any of them asks for computes a token for each."""
     prompts = some_prompts(4)
     with make_llm(tiny_model("llama")) as llm:
         expected = [output.token_ids for output in llm.generate(prompts, up_to(6))]
-        stream = llm.stream(prompts[0], up_to(6))
-        streamed = [*next(stream).token_ids, *next(stream).token_ids]
-        outputs = llm.generate(prompts[1:], up_to(6))
-        streamed += [token for piece in stream for token in piece.token_ids]
-    assert [streamed, *(output.token_ids for output in outputs)] == expected
+        launches = watch_launches(llm, monkeypatch)
+        first = llm.stream(prompts[0], up_to(6))
+        begun = next(first).token_ids
+        others = [llm.stream(prompt, up_to(6)) for prompt in prompts[1:]]
+        pieces = [next(stream).token_ids for stream in others[::-1]]  # they wait for the first
+        rest = [[token for piece in stream for token in piece.token_ids] for stream in others]
+        alone = [*begun, *(token for piece in first for token in piece.token_ids)]
+        assert_all_free(llm)
+    assert [alone, *(one + more for one, more in zip(pieces[::-1], rest, strict=True))] == expected
+    assert len({tuple(launch.uids) for launch in launches}) >= 2
+    assert max(len(launch.uids) for launch in launches) <= 3
 
 
 def test_a_batch_that_fails_gives_everything_back(

@@ -1,15 +1,14 @@
 """A context for layers that are tested alone, on the tree of any chapter.
 
-Layers find what they need in the current Context: at first the batch, from chapter 5 on a KV
-cache, then a page table, then an attention backend. For a prompt that is computed whole, all of
-these only have to hand a layer its own keys and values.
+Layers find what they need in the current Context: at first the batch, from chapter 4 on the rows
+that are sampled from, then a KV cache, a page table, an attention backend. For a prompt that is
+computed whole, the last three only have to hand a layer its own keys and values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -65,8 +64,7 @@ def current(batch: Batch) -> Iterator[None]:
     """Make `batch` the one that layers read; attention takes only one from `prompt_batch`."""
     ends = torch.tensor([req.extend_len for req in batch.reqs]).cumsum(0)
     batch.out_loc = torch.arange(int(ends[-1]))
-    metadata: Any = SimpleNamespace(last_indices=ends - 1)
-    batch.attn_metadata = metadata
+    batch.logits_rows = ends - 1
     ctx = Context(page_size=1)
     no_past: Any = NoPast()
     ctx.kv_cache = ctx.attn_backend = no_past

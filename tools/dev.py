@@ -30,6 +30,7 @@ from tools.devlib.model import fetch_model, stored_model
 from tools.devlib.process import Failure, reason, remove
 from tools.devlib.stages import Stage, command_stage, pytest_stage, report, run_stages
 from tools.lang import tr
+from tools.store import tell_language
 
 ROOT = Path(__file__).resolve().parents[1]
 CACHES = ("site", ".steps", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache", "build")
@@ -175,6 +176,7 @@ def main(arguments: list[str]) -> int:
     """Run one command and return its exit status. Raises Failure and OSError."""
     options = parse(arguments)
     use_new_python()
+    tell_language()
     environment = Environment(ROOT)
     if options.command == "clean":
         return clean(ROOT, options.model)

@@ -9,14 +9,20 @@ from pathlib import Path
 
 # What to do where there is none, in Chinese and in English.
 NO_ENVIRONMENT = (
-    "还没有环境：python3 tools/dev.py demo 会建好它",
-    "no environment yet: python3 tools/dev.py demo makes it",
+    "还没有能用的环境：python3 tools/dev.py demo 会建好它",
+    "no environment that works here: python3 tools/dev.py demo makes it",
 )
+
+
+def own_python(root: Path) -> str | None:
+    """The Python of `.venv`; None where there is none that this user can start."""
+    own = str(root / ".venv" / "bin" / "python")
+    return own if os.access(own, os.X_OK) else None
 
 
 def use_environment(root: Path, *packages: str) -> None:
     """Go on as the same command of `.venv`, where this Python lacks a package and there is one."""
-    own = root / ".venv" / "bin" / "python"
+    own = own_python(root)
     lacking = any(find_spec(package) is None for package in packages)
-    if lacking and own.is_file() and Path(sys.executable) != own:
-        os.execv(own, [str(own), *sys.orig_argv[1:]])
+    if lacking and own and sys.executable != own:
+        os.execv(own, [own, *sys.orig_argv[1:]])

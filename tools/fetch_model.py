@@ -31,6 +31,7 @@ if not __package__:  # run as a script: sys.path starts with tools/ instead of i
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from tools.devlib.model import MODEL, model_home
+from tools.devlib.process import Failure
 
 try:
     from tools.convert_gguf import convert, write_json
@@ -203,15 +204,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, metavar="DIR", help="the folder to make")
     parser.add_argument("--verify", action="store_true", help="only check; change nothing")
     options = parser.parse_args(arguments)
-    home = model_home()
-    folder = (options.output or home / MODEL).absolute()
+    folder = options.output
     try:
+        home = model_home()
+        folder = (folder or home / MODEL).absolute()
         if options.verify:
             if found := problems(folder):
                 raise FetchError(f"{folder}: {', '.join(found)}")
         else:
             fetch(folder, home)
-    except FetchError as error:
+    except (FetchError, Failure) as error:
         log(str(error))
         return 1
     except OSError as error:

@@ -11,10 +11,17 @@ def language() -> str:
     A locale of another language than Chinese means English; none, C and POSIX mean Chinese, the
     book's first language.
     """
+    return "zh" if is_a_guess() or _code().startswith("zh") else "en"
+
+
+def is_a_guess() -> bool:
+    """Whether nothing says which language the reader wants."""
+    return _code() in ("c", "posix")
+
+
+def _code() -> str:
     names = (os.environ.get(name, "") for name in ("MINISGL_LANG", "LC_ALL", "LC_MESSAGES", "LANG"))
-    locale = next((name for name in names if name), "C")
-    code = locale.partition(".")[0].lower()
-    return "zh" if code in ("c", "posix") or code.startswith("zh") else "en"
+    return next((name for name in names if name), "C").partition(".")[0].lower()
 
 
 def tr(zh: str, en: str) -> str:

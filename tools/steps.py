@@ -1,9 +1,6 @@
-"""The chapters as steps of the package: look at them, build, run, test and prove them.
+"""The chapters as steps of the package: write them yourself, look at them, prove them.
 
-  read      list · tree N · diff N [PATH] · show N PATH[:Symbol] · build N [-o DIR]
-  run       run N · test N
-  write     start N [-o DIR] [--from DIR] · verify N [-o DIR]
-  maintain  check [N…] [--all] · record N… · keep · propagate N PATH
+Without a command it says where you stand and what is next.
 
 A chapter that rewrites a file, in three moves:
   1. edit minisgl/PATH in place, and add it to `writes` of the chapter's step.toml
@@ -18,7 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)
 
-from tools.steplib.commands import main  # noqa: E402  (the root must be importable first)
+from tools.environment import use_environment  # noqa: E402  (the root must be importable first)
+from tools.steplib.commands import main  # noqa: E402
 
 if __name__ == "__main__":
+    use_environment(ROOT, "torch", "rich")
     sys.exit(main(ROOT, __doc__ or ""))

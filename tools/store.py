@@ -14,13 +14,14 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.lang import tr
+from tools.lang import is_a_guess, tr
 
 Row = dict[str, Any]
 
@@ -34,13 +35,14 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "drafts": (("problem",), ("source", "at")),
     "hints": (("problem", "number"), ("at",)),
     "solutions": (("problem",), ("at", "spoiled")),
+    "told": (("what",), ("at",)),  # what is said once and not again
 }
 # Without these the sources, which are most of the file, are read for every question.
 INDEXES = {
     "submissions_by_state": "submissions (state, at, problem, code)",
     "submissions_by_problem": "submissions (problem, at)",
 }
-NOT_IN_JOURNAL = ("drafts",)
+NOT_IN_JOURNAL = ("drafts", "told")
 BUSY_SECONDS = 10.0
 CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -62,11 +64,16 @@ def store_path() -> Path:
     try:
         if home:
             return Path(home).expanduser() / "practice.db"
-        data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        return Path(data).expanduser() / "minisgl" / "practice.db"
+        data = Path(os.environ.get("XDG_DATA_HOME", ""))
+        if not data.is_absolute():  # the XDG specification: such a path is to be ignored
+            data = Path.home() / ".local" / "share"
+        return data / "minisgl" / "practice.db"
     except RuntimeError as error:  # such as ~ and a name that nobody has
-        why = f"(MINISGL_HOME={home}): {error}"
-        raise StoreError(f"无法记录进度 {why}", f"cannot record progress {why}") from error
+        raise StoreError(
+            f"无法记录进度：找不到用户目录（MINISGL_HOME={home or ''}）：把它设成一个可写的文件夹",
+            f"cannot record progress: no home folder (MINISGL_HOME={home or ''}): "
+            "set it to a folder that can be written to",
+        ) from error
 
 
 class Store:
@@ -266,6 +273,15 @@ class Store:
                 why = os.strerror(errno.ENOSPC)  # SQLite says "disk I/O error"
             why = f"({self.path}): {why}"
             raise StoreError(f"无法记录进度 {why}", f"cannot record progress {why}") from error
+
+
+def tell_language() -> None:
+    """On a terminal, once: how to get English, where nothing says which language is wanted."""
+    if is_a_guess() and sys.stdout.isatty():
+        with contextlib.suppress(StoreError), Store() as store:
+            if not store.rows("SELECT * FROM told WHERE what = 'language'"):
+                print("现在显示中文。For English: export MINISGL_LANG=en", file=sys.stderr)
+                store.put("told", {"what": "language", "at": time.time()})
 
 
 def _is_corrupt(error: sqlite3.DatabaseError) -> bool:

@@ -17,8 +17,3 @@ class BaseAttnMetadata:
 
     cu_seqlens_q: torch.Tensor  # int32 [batch_size + 1], of the tokens that the batch computes
     cu_seqlens_k: torch.Tensor  # int32 [batch_size + 1], of the tokens that they may look at
-
-    @property
-    def last_indices(self) -> torch.Tensor:
-        """The row of each request's last token, `[batch_size]`: the one that is sampled from."""
-        return self.cu_seqlens_q[1:] - 1

@@ -43,10 +43,11 @@ class TorchAttnBackend(BaseAttnBackend):
     its keys and values copied together first.
     """
 
-    def __init__(self, kv_cache: BaseKVCachePool, page_table: torch.Tensor) -> None:
+    def __init__(self, kv_cache: BaseKVCachePool, page_table: torch.Tensor, page_size: int) -> None:
         """`page_table` is the engine's, int32 `[num_rows, max_seq_len]`."""
         self._kv_cache = kv_cache
         self._page_table = page_table
+        self._page_size = page_size
 
     def prepare_metadata(self, batch: Batch) -> None:
         bounds_q = list(accumulate((req.extend_len for req in batch.reqs), initial=0))
@@ -62,12 +63,10 @@ class TorchAttnBackend(BaseAttnBackend):
         )
 
     def _locations(self, req: Req) -> slice | torch.Tensor:
-        locations = self._page_table[req.table_idx, : req.device_len]
-        first = int(locations[0])
-        run = torch.arange(first, first + req.device_len, device=locations.device)
-        if torch.equal(locations.long(), run):
+        if req.cache_handle.is_run:  # known on the host: nothing is read back from the device
+            first = req.cache_handle.pages[0] * self._page_size
             return slice(first, first + req.device_len)
-        return locations
+        return self._page_table[req.table_idx, : req.device_len]
 
     def _mask(self, req: Req) -> torch.Tensor | None:
         if req.extend_len in (1, req.device_len):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 
 import torch
 
 from minisgl.attention.torch_backend import TorchAttnBackend
 from minisgl.core import Batch, Context, reset_global_ctx, set_global_ctx
-from minisgl.engine.config import DEFAULT_MAX_SEQ_LEN, EngineConfig, resolve_model
-from minisgl.engine.sample import TokenLogprob, sample, token_logprobs
+from minisgl.engine.config import DEFAULT_MAX_SEQ_LEN, EngineConfig
+from minisgl.engine.logprobs import BatchLogprobs, token_logprobs
+from minisgl.engine.sample import sample
 from minisgl.kvcache.pool import PagedKVPool
 from minisgl.models.config import ModelConfig
+from minisgl.models.folder import resolve_model
 from minisgl.models.weight import load_model
 
 
@@ -21,8 +22,8 @@ from minisgl.models.weight import load_model
 class ForwardOutput:
     """What a forward pass yields, one entry per request of the batch."""
 
-    next_tokens: torch.Tensor  # int32 [batch_size], on the CPU
-    logprobs: list[TokenLogprob | None]
+    next_tokens: torch.Tensor  # int32 [batch_size], on the device; NO_TOKEN without scores
+    logprobs: BatchLogprobs | None  # None where no request asks
 
 
 class Engine:
@@ -36,12 +37,22 @@ class Engine:
         """
         self.folder = resolve_model(config.model)
         self.model, self.model_config = load_model(
-            self.folder, config.compute_dtype, torch.device(config.device), progress
+            self.folder, config.compute_dtype, config.device, progress
         )
         self.config = config
         self.max_seq_len, self.num_pages = _sizes(config, self.model_config)
-        device = torch.device(config.device)
         self.ctx = Context(page_size=config.page_size)
+        try:
+            self._allocate()
+        except RuntimeError as error:  # of torch's allocator
+            raise ValueError(
+                f"{self.num_pages} pages of {config.page_size} tokens, and a page table of "
+                f"{config.max_running_reqs} rows of {self.max_seq_len}, must fit in memory: lower "
+                "num_pages, max_running_reqs or max_seq_len"
+            ) from error
+
+    def _allocate(self) -> None:
+        config, device = self.config, torch.device(self.config.device)
         self.ctx.page_table = torch.zeros(
             config.max_running_reqs, self.max_seq_len, dtype=torch.int32, device=device
         )
@@ -55,29 +66,25 @@ class Engine:
             device=device,
         )
         self.ctx.kv_cache = kv_cache
-        self.ctx.attn_backend = TorchAttnBackend(kv_cache, self.ctx.page_table)
+        self.ctx.attn_backend = TorchAttnBackend(kv_cache, self.ctx.page_table, config.page_size)
 
     @torch.inference_mode()
     def forward_batch(self, batch: Batch) -> ForwardOutput:
         """Compute the tokens of a batch, and choose the next one of each request.
 
-        `batch.input_ids`, `batch.positions` and `batch.out_loc` must be filled in.
+        All that the scheduler fills in of a batch must be there.
         """
         self.ctx.attn_backend.prepare_metadata(batch)
-        with self._entered(batch):
-            logits = self.model.forward()
-        tokens = sample(logits, batch, self.config.seed).cpu()
-        return ForwardOutput(tokens, token_logprobs(logits, tokens, batch.reqs))
-
-    @contextmanager
-    def _entered(self, batch: Batch) -> Iterator[None]:
-        """Make this engine's context the process's, so that several engines can live in one."""
-        set_global_ctx(self.ctx)
+        reset_global_ctx()  # an interrupted pass may have left its own …
+        ctx = copy(self.ctx)  # … and a batch in its context
         try:
-            with self.ctx.forward_batch(batch):
-                yield
+            set_global_ctx(ctx)
+            with ctx.forward_batch(batch):
+                logits = self.model.forward()
         finally:
             reset_global_ctx()
+        tokens = sample(logits, batch.sampling_args)
+        return ForwardOutput(tokens, token_logprobs(logits, tokens, batch.sampling_args))
 
 
 def _sizes(config: EngineConfig, model_config: ModelConfig) -> tuple[int, int]:
@@ -85,7 +92,8 @@ def _sizes(config: EngineConfig, model_config: ModelConfig) -> tuple[int, int]:
     context = model_config.max_position_embeddings
     longest = config.max_seq_len or min(context, DEFAULT_MAX_SEQ_LEN)
     num_pages = config.num_pages or -(-4 * longest // config.page_size)
-    room = min(context, num_pages * config.page_size)
+    # The last token of a request is never computed, so it needs no place.
+    room = min(context, num_pages * config.page_size + 1)
     if config.max_seq_len is not None and config.max_seq_len > room:
         raise ValueError(
             f"max_seq_len must be at most {room} tokens, what the model's context ({context}) and "

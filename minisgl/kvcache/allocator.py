@@ -14,20 +14,23 @@ class PageAllocator:
     """
 
     def __init__(self, num_pages: int) -> None:
-        self.num_pages = num_pages
         self.num_free = num_pages
         self._runs = [(0, num_pages)]  # (first page, page after the last), ascending
 
-    def allocate(self, count: int) -> list[int]:
+    def allocate(self, count: int, after: int | None = None) -> list[int]:
         """`count` pages that are nobody's; the caller has made sure that so many are free.
 
-        The smallest run that holds them all is cut; if there is none, the longest ones are used up.
+        Those behind page `after`, if all of them are free: with what came before they make one
+        run. Else the smallest run that holds them all is cut; if there is none, the longest ones
+        are used up.
         """
         assert count <= self.num_free, f"{count} pages asked for, {self.num_free} are free"
         self.num_free -= count
         pages: list[int] = []
         while count > 0:
-            index = self._best_run(count)
+            index = self._run_from(after, count)
+            if index is None:
+                index = self._best_run(count)
             first, end = self._runs.pop(index)
             cut = min(first + count, end)
             if cut < end:
@@ -35,6 +38,16 @@ class PageAllocator:
             pages.extend(range(first, cut))
             count -= cut - first
         return pages
+
+    def _run_from(self, after: int | None, count: int) -> int | None:
+        """Index of the run of at least `count` pages that begins behind page `after`."""
+        if after is None:
+            return None
+        index = bisect_left(self._runs, (after + 1, 0))
+        if index == len(self._runs):
+            return None
+        first, end = self._runs[index]
+        return index if first == after + 1 and end - first >= count else None
 
     def _best_run(self, count: int) -> int:
         """Index of the shortest run of at least `count` pages, or of the longest run."""

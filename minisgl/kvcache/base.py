@@ -1,18 +1,25 @@
-"""What every KV cache offers to attention."""
+"""What a KV cache offers: places to attention, and pages to requests."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BaseCacheHandle:
-    """A prefix that the cache knows; locked, it stays there until it is unlocked."""
+    """What a request holds in the cache. Compared by identity, as requests are."""
 
-    cached_len: int  # how many tokens it has
+    pages: list[int]  # in the order of its tokens
+    cached_len: int  # the tokens of its locked prefix, whose pages others read too
+
+    @cached_property
+    def is_run(self) -> bool:
+        """Whether the pages follow each other in the pool, and can so be read in place."""
+        return self.pages == list(range(self.pages[0], self.pages[0] + len(self.pages)))
 
 
 class BaseKVCachePool(ABC):

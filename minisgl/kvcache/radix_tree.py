@@ -13,8 +13,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from minisgl.kvcache.base import BaseCacheHandle
-
 PageKey = tuple[int, ...]
 
 
@@ -37,9 +35,10 @@ class RadixNode:
 
 
 @dataclass(frozen=True)
-class RadixHandle(BaseCacheHandle):
-    """A path from the root that ends with `node`."""
+class RadixHandle:
+    """A prefix that the tree knows: the path from the root that ends with `node`."""
 
+    cached_len: int  # how many tokens it has
     node: RadixNode
 
     def pages(self) -> list[int]:
@@ -74,22 +73,23 @@ class RadixTree:
         self._use(node)
         return RadixHandle(matched * self._page_size, node)
 
-    def insert(self, input_ids: list[int], pages: list[int]) -> int:
+    def insert(self, input_ids: list[int], pages: list[int]) -> RadixHandle:
         """Keep the whole pages of `input_ids`, whose KV lies in `pages`.
 
-        Returns how many pages the tree knew before: it keeps its own copy of those, and takes
-        the pages behind them.
+        Of pages that the tree knew before it keeps its own copy, and takes the ones behind them:
+        the handle says which pages hold the prefix now.
         """
         handle = self.match(input_ids)
         keys = self._page_keys(input_ids)
         assert len(pages) == len(keys), f"{len(keys)} pages of tokens, but {len(pages)} of KV"
         known = handle.cached_len // self._page_size
-        if known < len(keys):
-            leaf = RadixNode(keys[known:], pages[known:], handle.node)
-            handle.node.children[keys[known]] = leaf
-            self.num_evictable += len(leaf.pages)
-            self._use(leaf)
-        return known
+        if known == len(keys):
+            return handle
+        leaf = RadixNode(keys[known:], pages[known:], handle.node)
+        handle.node.children[keys[known]] = leaf
+        self.num_evictable += len(leaf.pages)
+        self._use(leaf)
+        return RadixHandle(len(keys) * self._page_size, leaf)
 
     def lock(self, handle: RadixHandle) -> None:
         """Protect the prefix from eviction; every lock needs its unlock."""

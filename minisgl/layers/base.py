@@ -66,7 +66,10 @@ class Layer:
             yield from child.slots(f"{prefix}{name}." if child.named_in_checkpoint else prefix)
 
     def materialize(self, dtype: torch.dtype, device: torch.device) -> None:
-        """Give every weight from here down uninitialised memory of its final type and place."""
+        """Give every weight from here down uninitialised memory of its final type and place.
+
+        A layer with tensors that are not weights moves them to `device` in its own version.
+        """
         for name, weight in self.weights().items():
             setattr(self, name, torch.empty_like(weight, dtype=dtype, device=device))
         for _, child in self.children():

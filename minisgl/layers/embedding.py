@@ -42,5 +42,5 @@ class LMHead(Layer):
         """`[num_tokens, hidden_size]` of the current batch to `[batch_size, vocab_size]`."""
         batch = get_global_ctx().batch
         if batch.is_prefill:
-            x = x[batch.attn_metadata.last_indices]
+            x = x[batch.logits_rows]
         return F.linear(x, self.weight if self._tied_to is None else self._tied_to.weight)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import torch
 
+from minisgl.layers.base import Layer
+from minisgl.utils.check import check_number
+
 ROPE_TYPES = ("default", "llama3")
 
 
@@ -19,6 +22,13 @@ class Llama3Scaling:
     high_freq_factor: float
     original_max_position_embeddings: int
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for factors that stretch nothing."""
+        for name in ("factor", "low_freq_factor", "original_max_position_embeddings"):
+            check_number(name, getattr(self, name), low=0, open_low=True)
+        low = self.low_freq_factor
+        check_number("high_freq_factor", self.high_freq_factor, low=low, open_low=True)
+
 
 @dataclass(frozen=True)
 class RotaryConfig:
@@ -29,14 +39,20 @@ class RotaryConfig:
     rope_type: str = "default"
     llama3: Llama3Scaling | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a theta that is not positive."""
+        check_number("rope_theta", self.theta, low=0, open_low=True)
 
-class Rotary:
+
+class Rotary(Layer):
     """Rotates pairs of coordinates by `position * frequency`, one frequency per pair.
 
     Two positions then meet in a dot product only as their difference. The pair of coordinate
     `i` is `i + head_dim / 2`, the order of Hugging Face checkpoints.
 
-    Source: Su et al., "RoFormer" (2021). Has no weights: everything follows from the config.
+    A layer that takes nothing from the checkpoint: its frequencies follow from the config.
+
+    Source: Su et al., "RoFormer" (2021).
     """
 
     def __init__(self, config: RotaryConfig) -> None:
@@ -44,7 +60,7 @@ class Rotary:
         if config.rope_type not in ROPE_TYPES:
             raise ValueError(
                 f"RoPE type must be one of {', '.join(ROPE_TYPES)}, got {config.rope_type!r}: "
-                "this model would be computed wrongly; choose another model"
+                "choose another model"
             )
         if (config.rope_type == "llama3") != (config.llama3 is not None):
             raise ValueError(
@@ -56,14 +72,18 @@ class Rotary:
         if config.llama3 is not None:
             self._inv_freq = _stretch(self._inv_freq, config.llama3)
 
+    def materialize(self, dtype: torch.dtype, device: torch.device) -> None:
+        """Move the frequencies to `device`, once; they stay fp32 whatever `dtype` is."""
+        # Angles need fp32 in every model: positions above 256 are not exact in bf16.
+        self._inv_freq = self._inv_freq.to(device)
+
     def at(self, positions: torch.Tensor) -> Rotation:
         """The rotation of each token: `positions` is `[num_tokens]`, of any integer type.
 
+        They must be on the device that `materialize` was given (the CPU before that).
         Computed once per forward pass and handed to every layer.
         """
-        # Angles need fp32 in every model: positions above 256 are not exact in bf16.
-        inv_freq = self._inv_freq.to(positions.device)
-        angles = positions.float()[:, None, None] * inv_freq  # [num_tokens, 1, head_dim / 2]
+        angles = positions.float()[:, None, None] * self._inv_freq  # [num_tokens, 1, head_dim / 2]
         return Rotation(angles.cos(), angles.sin())
 
 

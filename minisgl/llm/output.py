@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from minisgl.engine.sample import TokenLogprob
-
-FinishReason = Literal["stop", "length"]
+from minisgl.engine.logprobs import TokenLogprob
+from minisgl.scheduler.request import FinishReason
 
 
 @dataclass(frozen=True)
@@ -16,8 +14,9 @@ class GenerateOutput:
 
     `token_ids` holds every generated token, the one that ended the request included; `text`
     leaves special tokens out. `finish_reason` is `"stop"` when the model ended its answer and
-    `"length"` when `max_tokens` or the model's context did. `logprobs` has an entry per
-    token where the request asked for it.
+    `"length"` when `max_tokens` or the longest text that the engine computes did.
+    `num_cached_tokens` of the prompt were not computed again: an earlier request had begun alike.
+    `logprobs` has an entry per token where the request asked for it.
     """
 
     text: str

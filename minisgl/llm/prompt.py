@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -13,101 +12,71 @@ from minisgl.core import SamplingParams
 
 Message = Mapping[str, Any]
 Prompt = str | Sequence[int] | Sequence[Message]
-_PROMPT_KINDS = ("string", "list of token ids", "list of messages")
 
 
-@dataclass(frozen=True)
-class PendingReq:
-    """A request that has been checked and waits for a row of the cache."""
-
-    uid: int
-    input_ids: list[int]
-    output_len: int
-    sampling_params: SamplingParams
-
-
-def as_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
-    """A list of prompts, also where a single one was given.
+def as_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Any]:
+    """A list of prompts, also where a single one was given: what begins with an id or a message.
 
     Raises:
-        ValueError: the list mixes kinds, or holds what is no prompt.
+        ValueError: neither a string nor a list.
     """
     if isinstance(prompts, str):
         return [prompts]
     if not isinstance(prompts, list | tuple):
         raise ValueError(f"prompts must be a string or a list, got {reprlib.repr(prompts)}")
-    kind = _common_kind(prompts, _kind)
-    if kind in ("token id", "message"):
-        return [prompts]  # one prompt, whose items these are
-    return list(prompts)
+    return [prompts] if isinstance((*prompts, None)[0], int | Mapping) else list(prompts)
 
 
-def checked(prompt: Prompt, *kinds: str) -> Prompt:
-    """`prompt` itself, a single one; of `kinds`, where they are given.
+def paired(
+    prompts: list[Prompt], sampling_params: SamplingParams | Sequence[SamplingParams] | None
+) -> list[tuple[Prompt, SamplingParams]]:
+    """Each prompt with its parameters: one for all, one each, or the defaults for None.
 
     Raises:
-        ValueError: it is of no such kind.
+        ValueError: they are something else, or not as many.
     """
-    kinds = kinds or _PROMPT_KINDS
-    if _kind(prompt) not in kinds:
-        raise ValueError(f"one {' or '.join(kinds)} is expected here, got {reprlib.repr(prompt)}")
-    return prompt
+    given: Any = SamplingParams() if sampling_params is None else sampling_params
+    each = given if isinstance(given, list | tuple) else [given] * len(prompts)
+    if len(each) != len(prompts) or not all(isinstance(p, SamplingParams) for p in each):
+        raise ValueError(
+            f"sampling_params must be one SamplingParams for all prompts or a list of "
+            f"{len(prompts)}, one per prompt, got {reprlib.repr(given)}"
+        )
+    return list(zip(prompts, each, strict=True))
 
 
-def _common_kind(items: Sequence[object], of: Callable[[object], str]) -> str | None:
-    """What the items all are, by `of`; None for no items."""
-    kinds = [of(item) for item in items]
-    for index, kind in enumerate(kinds):
-        if kind != kinds[0]:
-            raise ValueError(
-                f"a list must not mix kinds: item 0 is a {kinds[0]}, item {index} is a {kind} "
-                f"({reprlib.repr(items[index])}); make one call per kind"
-            )
-    return kinds[0] if kinds else None
-
-
-def _kind(item: object) -> str:
-    """What a prompt is, or a part of one."""
-    # Not any sequence: bytes are one of integers, and were meant as text.
-    if isinstance(item, list | tuple):
-        return f"list of {_common_kind(item, _part_kind) or 'token id'}s"
-    return "string" if isinstance(item, str) else _part_kind(item)
-
-
-def _part_kind(item: object) -> str:
-    if isinstance(item, int) and not isinstance(item, bool):
-        return "token id"
-    if isinstance(item, Mapping):
-        return "message"
-    raise ValueError(
-        "a prompt must be a string, a list of token ids or a list of messages, "
-        f"got {reprlib.repr(item)}"
-    )
+def is_chat(prompt: object) -> bool:
+    """Whether a prompt is a list of messages."""
+    return isinstance(prompt, list | tuple) and {isinstance(m, Mapping) for m in prompt} == {True}
 
 
 def encode(prompt: Prompt, tokenizer: PreTrainedTokenizerBase, vocab_size: int) -> list[int]:
     """The token ids of a prompt.
 
     Raises:
-        ValueError: no tokens, ids outside the vocabulary, or messages that the model's chat
-            template refuses.
+        ValueError: no prompt, no tokens, ids outside the vocabulary, or messages that the
+            model's chat template refuses.
     """
     if isinstance(prompt, str):
         prompt.encode()  # a ValueError for half a surrogate pair; tokenizers raise a TypeError
         ids = tokenizer(prompt)["input_ids"]
-    elif _kind(prompt) == "list of messages":
+    elif is_chat(prompt):
         ids = _apply_chat_template(prompt, tokenizer)
+    elif isinstance(prompt, list | tuple) and all(type(token_id) is int for token_id in prompt):
+        ids = list(prompt)
     else:
-        ids = prompt
+        raise ValueError(
+            "a prompt must be a string, a list of token ids or a list of messages, "
+            f"got {reprlib.repr(prompt)}"
+        )
     if not ids:
         raise ValueError("a prompt must hold at least one token, this one is empty")
-    for token in ids:
-        if not 0 <= token < vocab_size:
-            raise ValueError(
-                f"token ids must be from 0 to {vocab_size - 1}, the vocabulary's end, got {token}: "
-                "use this model's tokenizer"
-            )
-    return list(ids)
+    wrong = next((token_id for token_id in ids if not 0 <= token_id < vocab_size), None)
+    if wrong is not None:
+        raise ValueError(
+            f"token ids must be from 0 to {vocab_size - 1}, got {wrong}: use this model's tokenizer"
+        )
+    return ids
 
 
 def _apply_chat_template(messages: Any, tokenizer: PreTrainedTokenizerBase) -> list[int]:
@@ -118,4 +87,4 @@ def _apply_chat_template(messages: Any, tokenizer: PreTrainedTokenizerBase) -> l
         encoded = tokenizer.apply_chat_template(messages, add_generation_prompt=True)
     except Exception as error:  # a template is a program, and raises what it likes
         raise ValueError(f"the model's chat template refused these messages: {error}") from error
-    return encoded["input_ids"]
+    return list(encoded["input_ids"])

@@ -1,1 +1,1 @@
-"""Who runs, with which rows and pages."""
+"""Who is computed when."""

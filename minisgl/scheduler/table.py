@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
+
+from minisgl.core import Req
 
 
 class TableManager:
@@ -17,7 +21,11 @@ class TableManager:
         """`page_table` is the engine's, int32 `[num_rows, max_seq_len]`."""
         self.page_table = page_table
         self.token_pool = torch.zeros_like(page_table)
-        self._free_rows = list(reversed(range(len(page_table))))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every request: all rows are free."""
+        self._free_rows = list(reversed(range(len(self.page_table))))
 
     @property
     def num_free_rows(self) -> int:
@@ -32,3 +40,8 @@ class TableManager:
         """Take a row back."""
         assert row not in self._free_rows, f"row {row} is free already"
         self._free_rows.append(row)
+
+    def check_invariants(self, running: Sequence[Req]) -> None:
+        """Assert that each row is free or one request's; `running` are all that have one."""
+        rows = sorted(self._free_rows + [req.table_idx for req in running])
+        assert rows == list(range(len(self.page_table))), f"rows with 0 or 2 owners: {rows}"

@@ -140,10 +140,10 @@ class Catalogue:
             if problem.id == id:
                 return problem
         ids = [problem.id for problem in self.problems]
+        if id.isdecimal() and 0 < int(id) <= len(ids):  # the number that the list shows
+            return self.problems[int(id) - 1]
         near = difflib.get_close_matches(id, ids, 1, 0.0) if id and ids else []
         near = [other for other in ids if id and id.lower() in other][:1] or near
-        # The number that the list shows; ids are stable, numbers are not.
-        near = [other for number, other in enumerate(ids, 1) if str(number) == id] or near
         if not near:
             raise JudgeError(f"没有题目 {id!r}", f"there is no problem {id!r}")
         raise JudgeError(

@@ -37,8 +37,9 @@ OUT_OF_MEMORY = ("MemoryError", "can't allocate memory", "not enough memory")
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that was not answered right."""
+    """A case that was not answered right: the how many-th it was, and why."""
 
+    index: int
     planned: Planned
     code: Code
     message: Text
@@ -50,8 +51,8 @@ def classify(problem: Problem, planned: Sequence[Planned], result: JobResult) ->
     """The verdict on the answers; AC only if there is a right one for every case."""
     failures: list[Failure] = []
     error = 0.0
-    for one, answer in zip(planned, result.answers, strict=False):
-        failure, comparison = _judge_answer(problem, one, answer)
+    for index, (one, answer) in enumerate(zip(planned, result.answers, strict=False)):
+        failure, comparison = _judge_answer(problem, index, one, answer)
         error = max(error, comparison.error)
         if failure:
             failures.append(failure)
@@ -71,12 +72,14 @@ def classify(problem: Problem, planned: Sequence[Planned], result: JobResult) ->
     # Code that cannot even be imported answers the first case with its error and ends.
     explained = result.ended == "exited" and len(result.answers) == len(failures) == 1
     if not explained and (result.ended != "done" or len(result.answers) != len(planned)):
-        unanswered = planned[min(len(result.answers), len(planned) - 1)]
-        failures.append(Failure(unanswered, *_ending(result)))
-    return _worst(problem, failures, measured)
+        index = min(len(result.answers), len(planned) - 1)
+        failures.append(Failure(index, planned[index], *_ending(result)))
+    return _worst(problem, failures, measured, result.printed)
 
 
-def _judge_answer(problem: Problem, one: Planned, answer: Any) -> tuple[Failure | None, Comparison]:
+def _judge_answer(
+    problem: Problem, index: int, one: Planned, answer: Any
+) -> tuple[Failure | None, Comparison]:
     """Compare one answer: `{"ok": value}` or `{"error": {type, message, traceback}}`."""
     if type(answer) is dict and set(answer) == {"ok"}:
         comparison = compare(one.expected, answer["ok"], problem.tolerance)
@@ -84,17 +87,17 @@ def _judge_answer(problem: Problem, one: Planned, answer: Any) -> tuple[Failure 
             return None, comparison
         difference = comparison.difference
         assert difference is not None
-        return Failure(one, "WA", difference.reason, difference), comparison
+        return Failure(index, one, "WA", difference.reason, difference), comparison
     comparison = Comparison(error=math.inf)
     raised = answer["error"] if type(answer) is dict and set(answer) == {"error"} else None
     if type(raised) is not dict:
-        return Failure(one, "SV", ENDED["protocol"][1]), comparison
+        return Failure(index, one, "SV", ENDED["protocol"][1]), comparison
     kind, text = str(raised.get("type", "")), str(raised.get("message", ""))
     code: Code = "MLE" if any(sign in f"{kind} {text}" for sign in OUT_OF_MEMORY) else "RE"
     words = show.cut(f"{kind}: {text}" if text else kind, 500)
     message = Text(f"{kind}：{CHANGED}" if kind == "InputChanged" else words, words)
     trace = show.cut(str(raised.get("traceback", "")), 3000)
-    return Failure(one, code, message, traceback=trace), comparison
+    return Failure(index, one, code, message, traceback=trace), comparison
 
 
 def _ending(result: JobResult) -> tuple[Code, Text]:
@@ -120,7 +123,9 @@ def _label(one: Planned) -> Text:
     return Text(one.case.zh, one.case.en)
 
 
-def _worst(problem: Problem, failures: list[Failure], measured: Verdict) -> Verdict:
+def _worst(
+    problem: Problem, failures: list[Failure], measured: Verdict, printed: Sequence[str]
+) -> Verdict:
     """What the reader sees: of the first failing group the smallest input."""
     if not failures:  # nothing was planned: nothing was proved
         message = Text("没有用例", "there are no cases")
@@ -137,6 +142,7 @@ def _worst(problem: Problem, failures: list[Failure], measured: Verdict) -> Verd
         label=_label(worst.planned),
         case=input_text(problem, worst.planned, seen),
         traceback=worst.traceback,
+        stdout=printed[worst.index] if worst.index < len(printed) else measured.stdout,
     )
     return _with_difference(verdict, worst, seen) if worst.difference else verdict
 
@@ -155,12 +161,12 @@ def _with_difference(verdict: Verdict, worst: Failure, seen: bool) -> Verdict:
 
 
 def input_text(problem: Problem, one: Planned, seen: bool) -> str:
-    """The input whole for samples and basic cases, else its types and shapes."""
+    """The input whole for samples and basic cases, else what is small of it, and shapes."""
+    text = show.whole if seen else show.brief
     if problem.kind != "call":
-        return show.whole(one.case.ops) if seen else show.shape(one.case.ops)
+        return text(one.case.ops)
     words = (part.partition(":")[0].partition("=")[0] for part in problem.signature.split(","))
     names = [word.strip("() *") for word in words]
     names = [name for name in names if name.isidentifier()]
     given = dict(zip(names, one.case.args, strict=False)) | one.case.kwargs
-    text = show.whole if seen else show.shape
     return "\n".join(f"{name} = {text(value)}" for name, value in given.items())

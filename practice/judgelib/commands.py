@@ -18,19 +18,19 @@ from practice.judgelib.verdict import render
 from tools.environment import NO_ENVIRONMENT
 from tools.lang import tr
 from tools.steplib import StepError
-from tools.store import StoreError
+from tools.store import StoreError, tell_language
 
 Command = Callable[[Catalogue, argparse.Namespace], int]
-BARE = "next"  # what a bare call does
 
 
 def main(root: Path, description: str, arguments: Sequence[str] | None = None) -> int:
     """Run the command on the command line; return the exit status (2: bad input, one line)."""
-    options = parser(description, [name for name in COMMANDS if name != BARE]).parse_args(arguments)
+    options = parser(description).parse_args(arguments)
+    tell_language()
     options.root = root
     terminal.speak_any_encoding()
     try:
-        status = COMMANDS[options.command or BARE](load_catalogue(root), options)
+        status = COMMANDS[options.command](load_catalogue(root), options)
         if sys.stdout:
             sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
         return status
@@ -79,7 +79,10 @@ def _start(catalogue: Catalogue, options: argparse.Namespace) -> int:
         names = ", ".join(problem.step.symbols)
         print(tr(f"要写的：{names}", f"to be written: {names}"))
     print(tr("题目：", "statement: ") + f"{COMMAND} show {problem.id}")
-    print(tr("试样例：", "try samples: ") + f"{COMMAND} run {problem.id}")
+    # Of a `predict` there is nothing to try: `run` looks at the form of the answers.
+    predicts = problem.kind == "predict"
+    words = ("检查格式：", "check the form: ") if predicts else ("试样例：", "try samples: ")
+    print(tr(*words) + f"{COMMAND} run {problem.id}")
     print(tr("提交：", "submit: ") + f"{COMMAND} submit {problem.id}")
     return 0
 
@@ -179,8 +182,8 @@ def _serve(catalogue: Catalogue, options: argparse.Namespace) -> int:
     return serve(options.root, options.host, options.port, options.level)
 
 
-COMMANDS: dict[str, Command] = {
-    BARE: _next,
+COMMANDS: dict[str | None, Command] = {
+    None: _next,
     "list": _list,
     "show": _show,
     "start": _start,

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ class JobResult:
 
     `answers`: one per case answered, in order: `{"ok": value}` or
     `{"error": {"type", "message", "traceback"}}`. Code that cannot be imported gives one error.
+    `printed`: what came on stdout during each of them, and after the last.
     """
 
     answers: list[Any]
@@ -37,6 +38,7 @@ class JobResult:
     wall_s: float
     cpu_s: float
     peak_mb: float
+    printed: Sequence[str] = ()
 
 
 class Conversation:
@@ -62,6 +64,7 @@ class Conversation:
                 deadline = min(traffic.deadline, time.monotonic() + self._limits.case_s)
                 traffic.send(frames.encode(case, frames.INPUT), deadline)
                 self._answers.append(_checked(traffic.receive(limits, deadline)))
+                traffic.mark()
             traffic.finish()
             self._ended = "done"
         except Stopped as stopped:
@@ -74,7 +77,7 @@ class Conversation:
             return False
         return (ending["status"], ending["left"]) == (0, 0)
 
-    def result(self, stdout: str, stderr: str) -> JobResult:
+    def result(self, printed: list[str], stderr: str) -> JobResult:
         """Return what came of the job, once the child is gone."""
         ending = self._traffic.exit or {"status": 0, "cpu_s": 0.0, "peak_kib": 0}
         ended, detail = self._ended, self._detail
@@ -85,7 +88,8 @@ class Conversation:
             answers=self._answers,
             ended=ended,
             detail=detail,
-            stdout=stdout,
+            stdout="".join(printed),
+            printed=printed,
             stderr=stderr,
             wall_s=time.monotonic() - self._traffic.started,
             cpu_s=ending["cpu_s"],

@@ -11,6 +11,7 @@ class Outputs:
     def __init__(self, limit_bytes: int) -> None:
         self._left = limit_bytes
         self._texts: dict[int, bytearray] = {}
+        self._marks: list[int] = []
         self.theirs: list[int] = []
         for _ in ("stdout", "stderr"):
             ours, theirs = os.pipe()
@@ -47,11 +48,18 @@ class Outputs:
             os.close(number)
         self.theirs = []
 
-    def close(self) -> tuple[str, str]:
-        """Close all and return what was printed to stdout and to stderr."""
+    def mark(self) -> None:
+        """What stdout has got by now was printed before this point."""
+        self.read_all()
+        self._marks.append(len(next(iter(self._texts.values()))))
+
+    def close(self) -> tuple[list[str], str]:
+        """Close all and return what was printed to stdout, cut at the marks, and to stderr."""
         self.read_all()
         self.close_theirs()
         for number in self._texts:
             os.close(number)
-        stdout, stderr = (bytes(text).decode("utf-8", "replace") for text in self._texts.values())
-        return stdout, stderr
+        stdout, stderr = map(bytes, self._texts.values())
+        cuts = zip([0, *self._marks], [*self._marks, None], strict=True)
+        parts = [stdout[start:end].decode("utf-8", "replace") for start, end in cuts]
+        return parts, stderr.decode("utf-8", "replace")

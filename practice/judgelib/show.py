@@ -1,4 +1,4 @@
-"""Values as text for a verdict: whole where a reader may see all, shapes where he may not."""
+"""Values as text for a verdict: whole where that helps, else what is small, and shapes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def brief(value: Any) -> str:
 
 
 def shape(value: Any) -> str:
-    """Types, dtypes and sizes without the values: what may be said of a hidden input."""
+    """Types, dtypes and sizes; of a dict the small values too."""
     if is_tensor(value):
         return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
     if type(value) in (list, tuple):
@@ -43,10 +43,15 @@ def shape(value: Any) -> str:
         return f"{type(value).__name__}[{len(value)}]{inner}"
     if type(value) is dict:
         first = itertools.islice(value.items(), MAX_KEYS)
-        parts = [f"{cut(repr(key), MAX_KEY)}: {shape(item)}" for key, item in first]
+        parts = [f"{cut(repr(key), MAX_KEY)}: {_small(item)}" for key, item in first]
         parts += ["…"] if len(value) > MAX_KEYS else []
         return "{" + ", ".join(parts) + "}"
     return type(value).__name__
+
+
+def _small(value: Any) -> str:
+    text = "" if is_tensor(value) else _text(value, MAX_KEY)
+    return text if text and len(text) <= MAX_KEY else shape(value)
 
 
 def size(value: Any) -> int:

@@ -149,8 +149,12 @@ class Traffic:
             self._wait_for_exit(BURIAL_SECONDS)
         return self.exit is not None
 
-    def close(self) -> tuple[str, str]:
-        """Close every end and return what was printed to stdout and to stderr."""
+    def mark(self) -> None:
+        """A case has been answered: what comes on stdout from here on is of the next."""
+        self._outputs.mark()
+
+    def close(self) -> tuple[list[str], str]:
+        """Close every end and return what was printed to stdout, by case, and to stderr."""
         self._their_result.close()
         self._result.close()
         return self._outputs.close()

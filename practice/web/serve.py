@@ -27,7 +27,7 @@ MOST_CONNECTIONS = 200
 
 
 def serve(root: Path, host: str, port: int, level: int | None) -> int:
-    """Serve the page until Ctrl-C; JudgeError, one line, for a place that cannot be had."""
+    """Serve the page until Ctrl-C, its end (0); JudgeError, one line, where it cannot be had."""
     listener = _bind(host, port)
     level = levels.best() if level is None else level
     app = create_app(Settings(root, level, _workers()))
@@ -43,8 +43,8 @@ def serve(root: Path, host: str, port: int, level: int | None) -> int:
         # A worker is in the middle of a job, perhaps deep in torch: nothing may be torn down
         # under it. Its box ends with this process; the submission is judged by the next server.
         sys.stdout.flush()
-        os._exit(130)
-    return 130
+        os._exit(0)
+    return 0
 
 
 class _Server(uvicorn.Server):

@@ -280,7 +280,6 @@ def make_booklet(root: Path) -> Path:
         "machine": {"cpu": "abacus", "cores": 1, "memory_gib": 1.0, "os": "none"},
         "versions": {"python": "3.11", "torch": "2"},
         "date": "2026-01-01",
-        "command": "python bench/ch02_speed.py",
         "script": {
             "path": "bench/ch02_speed.py",
             "sha256": script_hash(root / "bench/ch02_speed.py"),

@@ -163,7 +163,7 @@ def test_an_output_is_stale_when_its_sources_change_and_not_when_a_comment_does(
 def test_a_record_is_stale_when_its_script_changes(root: Path) -> None:
     change(root, "bench/ch02_speed.py", "measured", "guessed")
     for text in ("@@table ch02_speed@@", "{{ ch02_speed[0].ms }}"):
-        assert "run python bench/ch02_speed.py" in faults(root, text)[0]
+        assert "run python3 bench/ch02_speed.py --record" in faults(root, text)[0]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_damaged_record_is_named(old: str, new: str, root: Path) -> None:
     change(root, "bench/ch02_speed.json", old, new)
     for text in ("@@table ch02_speed@@", "{{ ch02_speed[0].ms }}"):
         [line] = faults(root, text)
-        assert "bench/ch02_speed.json is damaged: python bench/check.py says where" in line
+        assert "bench/ch02_speed.json is damaged: python3 bench/check.py says where" in line
 
 
 def test_a_broken_problem_stops_the_cards(root: Path) -> None:

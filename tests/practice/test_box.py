@@ -126,6 +126,11 @@ def test_output_is_kept_apart(box: Box) -> None:
     assert (result.stdout, result.stderr) == ("中 1\nend", "no\n")
 
 
+def test_each_case_has_its_own_output(box: Box) -> None:
+    source = "print('top')\ndef f(x):\n    print('case', x, end='')\n    return 1 // x\n"
+    assert call(box, source, (1,), (0,)).printed == ["top\ncase 1", "case 0", ""]
+
+
 def test_output_before_an_endless_loop_arrives(box: Box) -> None:
     result = call(box, "def f():\n    print('here')\n    while True: pass\n", (), limits=QUICK)
     assert (result.ended, result.stdout) == ("timeout", "here\n")

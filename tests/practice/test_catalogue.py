@@ -87,7 +87,8 @@ def test_a_broken_folder_does_not_hide_the_others(tmp_path: Path) -> None:
 def test_an_unknown_id_offers_the_nearest(tmp_path: Path) -> None:
     write_problem(tmp_path)
     catalogue = load_catalogue(tmp_path)
-    for wrong in ("ch01-totl", "total", "ch1", "1"):
+    assert catalogue["1"].id == "ch01-total"  # its number in the list
+    for wrong in ("ch01-totl", "total", "ch1", "2"):
         with pytest.raises(JudgeError, match="the nearest is ch01-total"):
             catalogue[wrong]
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from fakes import GOOD, TOML, FakeBox, small_problem
 
-from practice.judgelib import engine
+from practice.judgelib import engine, show
 from practice.judgelib.audit import QUICK, audit
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import Problem, load_problem
@@ -68,13 +69,25 @@ def load_problem_without_bans(problem: Problem) -> Problem:
     return load_problem(problem.folder)
 
 
-def test_a_hidden_case_shows_its_label_and_shape_only(problem: Problem) -> None:
+def test_a_hidden_case_shows_its_label_and_what_is_small(problem: Problem) -> None:
     body = "\n    ".join(
         ["for n in numbers:", "    start += abs(n)", "return start if numbers else 3"]
     )
     verdict = verdict_of(problem, body)
     assert (verdict.code, verdict.group, verdict.label.en) == ("WA", "edge", "negative")
-    assert verdict.case == "numbers = list[2] of int\nstart = int"
+    assert re.fullmatch(r"numbers = \[-?\d+, -?\d+\]\nstart = -?\d+", verdict.case)
+
+
+def test_a_verdict_shows_what_the_failing_case_printed(problem: Problem, box: Box) -> None:
+    source = HEAD + "print('start', start)\n    return start + sum(numbers) + (not numbers)\n"
+    verdict = judge(problem, source, box=box, seed=7)
+    assert verdict.code == "WA" and verdict.stdout.count("start") == 1
+
+
+def test_of_large_values_the_shape_is_shown() -> None:
+    assert show.brief(list(range(300))) == "list[300] of int"
+    found = show.brief({"page_size": 4, "ids": list(range(300)), "name": "x" * 300})
+    assert found == "{'page_size': 4, 'ids': list[300] of int, 'name': str}"
 
 
 def test_an_exception_is_re_with_its_words(problem: Problem) -> None:

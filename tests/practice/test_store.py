@@ -12,7 +12,7 @@ import pytest
 
 from practice.judgelib.store import Progress, Standing
 from practice.judgelib.verdict import Verdict
-from tools.store import Store, StoreError, store_path
+from tools.store import Store, StoreError, store_path, tell_language
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +35,26 @@ def test_the_place_follows_the_environment(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("MINISGL_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert store_path() == tmp_path / "data" / "minisgl" / "practice.db"
+    monkeypatch.setenv("XDG_DATA_HOME", "data")  # relative: to be ignored
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert store_path() == tmp_path / ".local" / "share" / "minisgl" / "practice.db"
+
+
+def test_how_to_get_english_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("MINISGL_LANG", "LC_ALL", "LC_MESSAGES"):
+        monkeypatch.delenv(name, raising=False)
+    for locale, terminal, expected in (
+        ("C.UTF-8", False, 0),
+        ("zh_CN.UTF-8", True, 0),
+        ("C.UTF-8", True, 1),
+        ("", True, 0),  # it was said
+    ):
+        monkeypatch.setenv("LANG", locale)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
+        tell_language()
+        assert capsys.readouterr().err.count("MINISGL_LANG=en") == expected
 
 
 def test_a_submission_is_there_before_its_verdict() -> None:

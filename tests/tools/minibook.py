@@ -307,7 +307,7 @@ def make_book(root: Path) -> MiniBook:
         root / "tools" / "steplib",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
-    for name in ("steps.py", "lang.py", "store.py"):
+    for name in ("steps.py", "arguments.py", "environment.py", "lang.py", "store.py"):
         shutil.copy(REPOSITORY / "tools" / name, root / "tools" / name)
     loaded = load_steps(root)
     for step in loaded:

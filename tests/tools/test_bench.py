@@ -4,6 +4,7 @@ import json
 import math
 import os
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -219,15 +220,14 @@ def running(script: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     main = ModuleType("__main__")
     main.__file__ = str(script)
     monkeypatch.setitem(sys.modules, "__main__", main)
-    monkeypatch.setattr(sys, "argv", [str(script), "--model", str(script.parent / "secret")])
+    monkeypatch.setattr(sys, "argv", [str(script), "--record"])
     return script.parent
 
 
 def write_record(folder: Path) -> Path:
     rows = [{"length": 16, "ms": 12.34567}, {"length": 64, "ms": 0.000123456}]
-    path = _bench.record("ch99_thing", "milliseconds against length", rows)
-    assert path == folder / "ch99_thing.json"
-    return path
+    _bench.record("ch99_thing", "milliseconds against length", rows)
+    return folder / "ch99_thing.json"
 
 
 def test_a_record_says_what_was_measured_where_and_how(
@@ -241,7 +241,6 @@ def test_a_record_says_what_was_measured_where_and_how(
     assert found["machine"]["memory_gib"] > 0
     assert found["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
     assert {"torch", "transformers"} <= set(found["versions"])
-    assert found["command"] == "python bench/ch99_thing.py --model secret"
     assert abs(time.time() - time.mktime(time.strptime(found["date"], "%Y-%m-%d"))) < 2 * 86400
     assert capsys.readouterr().out.splitlines()[:2] == ["length         ms", "    16      12.35"]
     assert list(check.faults(running)) == []
@@ -251,6 +250,33 @@ def test_a_record_says_not_whose_machine_it_is(running: Path) -> None:
     text = write_record(running).read_text("utf-8")
     for secret in (str(running), str(Path.home()), socket.gethostname()):
         assert secret not in text
+
+
+def test_a_run_is_shown_beside_the_record_and_writes_nothing(
+    running: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_record(running)
+    before = path.read_bytes()
+    monkeypatch.setattr(sys, "argv", [str(running / "ch99_thing.py")])
+    capsys.readouterr()
+    for ms, said in ((12.0, "nothing differs by much"), (24.7, "length=16  ms: 12.35 → 24.7")):
+        rows = [{"length": 16, "ms": ms}, {"length": 64, "ms": 0.00012}]
+        _bench.record("ch99_thing", "milliseconds against length", rows)
+        shown = capsys.readouterr().out
+        assert shown.splitlines()[1].split() == ["16", str(ms)]  # this run's, and the record's:
+        assert "    16      12.35" in shown and said in shown
+        assert "the record stays; --record replaces it" in shown
+    _bench.record("ch99_thing", "milliseconds", [{"length": 16, "s": 1.0}])
+    assert "others than the recorded ones" in capsys.readouterr().out
+    assert path.read_bytes() == before and len(list(running.glob("*.json"))) == 1
+
+
+def test_a_benchmark_takes_no_other_argument() -> None:
+    command = [sys.executable, "bench/ch00_length.py", "--recrod"]
+    done = subprocess.run(command, cwd=BENCH.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith(
+        "python3 bench/ch00_length.py [--record]"
+    )
 
 
 def test_a_figure_that_is_no_number_is_not_recorded(running: Path) -> None:
@@ -266,7 +292,7 @@ def test_a_changed_script_is_noticed_and_a_new_comment_is_not(running: Path) -> 
     assert list(check.faults(running)) == []
     script.write_text(script.read_text("utf-8").replace("+= by", "+= 2 * by"), "utf-8")
     assert list(check.faults(running)) == [
-        "ch99_thing.json: bench/ch99_thing.py has changed since, run it again"
+        "ch99_thing.json: bench/ch99_thing.py has changed since, run it again with --record"
     ]
 
 
@@ -275,7 +301,7 @@ def test_a_script_without_a_record_and_a_record_without_its_script(running: Path
     (running / "ch99_thing.py").rename(running / "ch98_other.py")
     assert list(check.faults(running)) == [
         "ch99_thing.json: its script ch99_thing.py does not exist",
-        "ch98_other.py: no record, run python bench/ch98_other.py",
+        "ch98_other.py: no record, run python3 bench/ch98_other.py --record",
     ]
 
 
@@ -284,7 +310,6 @@ def test_a_script_without_a_record_and_a_record_without_its_script(running: Path
     [
         ({"key": "other"}, "`key` differs"),
         ({"what": " "}, "`what` is no text"),
-        ({"command": None}, "`command` is no text"),
         ({"machine": {"cpu": "fast"}}, "`machine` lacks one of cores, cpu, memory_gib, os"),
         ({"versions": {"python": "3.11"}}, "`versions` lacks one of"),
         ({"script": "ch99_thing.py"}, "`script` lacks one of"),
@@ -295,7 +320,7 @@ def test_a_script_without_a_record_and_a_record_without_its_script(running: Path
         ({"rows": [{"a": 1}, {"b": 1}]}, "`rows` differ in their columns"),
         ({"rows": [{"a": [1]}]}, "`a` of row 0 is no number"),
         ({"rows": [{"a": math.inf}]}, "`a` of row 0 is no number"),
-        ({"command": "python /somebody/bench/x.py"}, "it holds a path of the machine"),
+        ({"what": "the speed of /somebody/bench/x.py"}, "it holds a path of the machine"),
         ({"more": 1}, "its keys are not"),
     ],
 )

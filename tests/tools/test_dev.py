@@ -1,16 +1,18 @@
 """tools/dev.py: two commands on a fresh machine, whatever its paths, locale, disk and history."""
 
 import errno
+import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tools import dev, lang
+from tools import dev, fetch_model, lang
 from tools.devlib import environment as environments
 from tools.devlib import process
 from tools.devlib.environment import Environment, alone, check_python, use_new_python
@@ -33,7 +35,10 @@ class Pip:
         self.commands: list[list[str]] = []
         self.answer: tuple[int, str] | BaseException = (0, "")
 
-    def __call__(self, command: list[str], root: Path, tee: str = "") -> tuple[int, str]:
+    def __call__(
+        self, command: list[str], root: Path, take: Callable[[bytes], None]
+    ) -> tuple[int, str]:
+        take(b"Collecting x\nDownloa")
         assert command[0].startswith(str(root)), "pip must be the environment's own"
         self.commands.append(command[1:])
         if isinstance(self.answer, BaseException):
@@ -88,6 +93,31 @@ def test_changed_requirements_are_installed_on_top(name: str, checkout: Path, pi
     assert environment.state(None) == "outdated"
     environment.ensure(None)
     assert environment.state(None) == "ready" and len(pip.commands) == 2 and kept.exists()
+
+
+def test_what_pip_prints_is_in_a_file_that_a_failure_names(
+    checkout: Path, pip: Pip, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = Environment(checkout)
+    environment.ensure(None)
+    log = environment.folder / "pip.log"
+    assert log.read_text() == "Collecting x\nDownloa"
+    assert capsys.readouterr().out == f"   pip: 1 packages looked at  ({log})\n"
+    (checkout / "constraints.txt").write_text("torch==2.14.0\n")
+    pip.answer = (1, "ERROR: no such thing")
+    with pytest.raises(Failure, match=rf"^pip failed: ERROR: no such thing  \({log}\)$"):
+        environment.ensure(None)
+
+
+def test_an_nvidia_package_without_a_gpu_is_told_when_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environments, "may_fetch_cuda", lambda: True)
+    with environments.PipLog(tmp_path / "pip.log") as log:
+        log.take(b"Collecting torch\n  Downloading torch-2.whl (1 MB)\n")
+        assert capsys.readouterr().out == ""
+        log.take(b"  Downloading nvidia_a.whl (9 MB)\n  Downloading nvidia_b.whl (9 MB)\n")
+    assert capsys.readouterr().out.count("--torch-index") == 1
 
 
 @pytest.mark.parametrize("answer", [(1, "ERROR: no such thing"), KeyboardInterrupt()])
@@ -422,6 +452,49 @@ def test_the_doctor_says_what_to_do_on_a_fresh_machine(copied: Path, locale: str
     marked = [lines[i : i + 2] for i, line in enumerate(lines) if line.startswith("!")]
     assert [line.split()[1] for line, _ in marked] == ["environment", "model"]
     assert "tools/dev.py test" in marked[0][1] and "tools/dev.py demo" in marked[1][1]
+
+
+def test_a_user_without_a_home_is_told_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HOME", "MINISGL_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: {}[uid])  # a user without an entry
+    with pytest.raises(Failure, match=r"^there is no home folder: set MINISGL_HOME .*$"):
+        dev.main(["doctor"])
+    assert fetch_model.main(["--verify"]) == 1
+    assert "set MINISGL_HOME" in capsys.readouterr().err
+
+
+def test_a_clone_has_the_same_bytes_on_every_system(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    shutil.copy(ROOT / ".gitattributes", source)
+    files = {"a.py": b"one\ntwo\n", "b.txt": b"x\n", "c.woff2": b"\r\n\n\x01\n"}
+    for name, content in files.items():
+        (source / name).write_bytes(content)
+    commit = ["-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "all"]
+    for words in (["init", "-q"], ["add", "-A"], commit):
+        subprocess.run(["git", *words], cwd=source, check=True)
+    windows = ["-c", "core.autocrlf=true"]
+    subprocess.run(["git", "clone", "-q", *windows, source, tmp_path / "clone"], check=True)
+    assert {name: (tmp_path / "clone" / name).read_bytes() for name in files} == files
+
+
+def test_editors_and_containers_find_the_environment_and_the_tests() -> None:
+    settings = json.loads((ROOT / ".vscode/settings.json").read_text("utf-8"))
+    assert settings["python.defaultInterpreterPath"] == "${workspaceFolder}/.venv/bin/python"
+    assert settings["python.testing.pytestArgs"] == ["tests"]
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text("utf-8"))
+    words = container["postCreateCommand"].split()
+    assert dev.parse(words[2:]).command == "demo" and (ROOT / words[1]).is_file()
+
+
+def test_make_passes_the_port_on() -> None:
+    for words, told in ((["serve", "PORT=9000"], "serve --port 9000"), (["demo"], "demo")):
+        command = ["make", "-n", *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == f"python3 tools/dev.py {told}"
 
 
 def test_a_wrong_command_is_explained_in_one_line(copied: Path) -> None:

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.environment import own_python
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
@@ -35,3 +37,8 @@ def test_a_python_without_a_package_hands_over(tmp_path: Path) -> None:
 
 def test_a_python_that_has_all_goes_on(tmp_path: Path) -> None:
     assert said(tmp_path, "json") == "here\n"
+
+
+def test_an_environment_that_cannot_be_looked_at_is_none(tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to("x" * 300)  # an error to `stat`, as a closed folder is
+    assert own_python(tmp_path) is None

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from minibook import MiniBook, make_book
 
+from practice.judgelib import options
 from tools.lang import tr
+from tools.steplib import commands
 from tools.steplib.commands import main
 
 
@@ -49,6 +51,16 @@ def test_list_is_quick_and_imports_no_torch(book: MiniBook) -> None:
     # Its bar is 0.3 s on a quiet machine; a busy one gets leave to be slower, not to import torch.
     assert seconds < 3
     assert python(book, "-c", code).returncode == 0
+
+
+def test_every_command_and_argument_says_what_it_is_for() -> None:
+    for parser in (commands.parser(""), options.parser("")):
+        assert parser._subparsers
+        under = parser._subparsers._group_actions[0]
+        assert isinstance(under.choices, dict)
+        for name, one in under.choices.items():
+            assert one.description, name
+            assert all(action.help for action in one._actions), name
 
 
 def test_tree(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,7 +252,21 @@ def test_example_runs_on_the_tree_that_is_named(book: MiniBook) -> None:
     box.write_text(box.read_text().replace("pop()", "pop() * 10"))
     ended = python(book, "examples/ch02_stack.py", MINISGL_TREE=str(book.root / "mine"))
     assert ended.stdout == "20\n"
+    assert ended.stderr == f"this runs the code in {book.root}/mine\n"
     assert python(book, "mine/examples/ch02_stack.py").stdout == "20\n"
+
+
+def test_run_takes_the_readers_code_where_there_is_some(
+    book: MiniBook, capfd: pytest.CaptureFixture[str]
+) -> None:
+    steps(book, "build", "2", "-o", str(book.root / "workspace/ch02_stack"))
+    box = book.root / "workspace/ch02_stack/minisgl/box.py"
+    box.write_text(box.read_text().replace("pop()", "pop() * 10"))
+    capfd.readouterr()
+    for arguments, output in ((["2"], "20\n"), (["2", "--book"], "2\n"), (["1"], "1\n")):
+        assert steps(book, "run", *arguments) == 0
+        out, error = capfd.readouterr()
+        assert (out, "this runs the code in" in error) == (output, output == "20\n")
 
 
 @pytest.mark.parametrize("tree", ["nowhere", "steps", "pyproject.toml"])

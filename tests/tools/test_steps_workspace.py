@@ -3,11 +3,13 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from minibook import BOX_1, MiniBook, make_book
 
 from tools.steplib import load_steps
+from tools.steplib import verify as verifying
 from tools.steplib.commands import main
 from tools.steplib.storage import storage_problems
 from tools.store import Store
@@ -28,14 +30,18 @@ def test_start_gives_the_step_before_and_the_stubs(
 ) -> None:
     assert steps(book, "start", "2") == 0
     box = book.read("workspace/ch02_stack/minisgl/box.py")
-    assert 'raise NotImplementedError("chapter 2: Box.take")' in box
+    changed = '"""Remove the last thing."""\n        # chapter 2: change Box.take\n'
+    assert f"{changed}        return self._things.pop(0)" in box
     assert "self._things.append(thing)" in box  # unchanged since chapter 1
-    assert '"""Remove the last thing."""' in box
     stack = book.read("workspace/ch02_stack/minisgl/stack.py")
     assert stack.endswith('    raise NotImplementedError("chapter 2: stack_of")\n')
     shown = capsys.readouterr().out
-    assert "functions to write: 2" in shown and "minisgl/box.py:17  Box.take" in shown
+    assert "functions to write: 1; to change: 1" in shown
+    assert "change minisgl/box.py:17  Box.take" in shown
+    assert "write minisgl/stack.py:8  stack_of" in shown
     assert "python3 tools/steps.py verify 2" in shown
+    settings = json.loads(book.read("workspace/ch02_stack/.vscode/settings.json"))
+    assert settings["python.defaultInterpreterPath"] == f"{book.root}/.venv/bin/python"
 
 
 def test_chapter_without_package_code_has_its_main_to_write(book: MiniBook) -> None:
@@ -50,12 +56,21 @@ def test_verify_says_what_is_red_and_what_to_do(
 ) -> None:
     monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
     steps(book, "start", "2")
+    capsys.readouterr()
     assert steps(book, "verify", "2") == 1
     shown = capsys.readouterr().out
     name = "tests/test_ch02_stack.py::test_takes_the_last"
-    assert f"✗ {name}: NotImplementedError: chapter 2: stack_of" in shown
-    assert "still to write: 2" in shown and "minisgl/stack.py:8  stack_of" in shown
-    assert f"cd {book.root}/workspace/ch02_stack && {sys.executable} -m pytest {name}" in shown
+    assert shown.splitlines() == [
+        f"chapter 02, code in {book.root}/workspace/ch02_stack",
+        f"✗ {name}: NotImplementedError: chapter 2: stack_of",
+        "chapter 02: 0 of 1",
+        "not written yet: stack.py 1",
+        "marked as to be changed: box.py 1",
+        f"make this one green first: {name}",
+        "    NotImplementedError: chapter 2: stack_of  (minisgl/stack.py:8)",
+        "    tests/test_ch02_stack.py:5: assert stack_of(1, 2).take() == 2",
+        f"    cd {book.root}/workspace/ch02_stack && {sys.executable} -m pytest {name}",
+    ]
     assert not (book.root / "home").exists()
 
 
@@ -87,7 +102,163 @@ def test_verify_is_red_when_an_earlier_test_breaks(
     assert steps(book, "verify", "2") == 1
     shown = capsys.readouterr().out
     assert "✓ tests/test_ch02_stack.py::test_takes_the_last" in shown
+    assert "chapter 02: 1 of 1; now the earlier chapters" in shown
     assert "✗ tests/test_ch01_box.py::test_holds_what_is_put" in shown
+    assert "regression: this chapter passes, 1 of the earlier tests no longer do" in shown
+
+
+def written(book: MiniBook, text: str) -> None:
+    """Chapter 2 with `box.py` as it is to be, and this `stack.py`."""
+    steps(book, "start", "2")
+    mine = book.root / "workspace/ch02_stack/minisgl"
+    (mine / "box.py").write_text(book.read("minisgl/box.py"))
+    (mine / "stack.py").write_text(text)
+
+
+def test_verify_shows_what_was_expected_beside_what_it_got(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(book, "class stack_of:\n    def __init__(self, *a): pass\n    take = lambda s: 3\n")
+    capsys.readouterr()
+    assert steps(book, "verify", "2") == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-3:-1] == ["    expected: 2", "    got: 3"]
+
+
+def test_verify_says_where_a_syntax_error_is(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(book, "def stack_of(*things)\n    return 1\n")
+    assert steps(book, "verify", "2") == 1
+    place = "minisgl/stack.py:1: SyntaxError: expected ':'"
+    shown = capsys.readouterr().out
+    assert f"✗ tests/test_ch02_stack.py: {place}" in shown
+    assert f"make this one green first: tests/test_ch02_stack.py\n    {place}" in shown
+
+
+@pytest.mark.parametrize(
+    "loop", ["while True: pass", "(c := __import__('threading').Lock()).acquire(); c.acquire()"]
+)
+def test_verify_stops_a_test_that_does_not_end(
+    book: MiniBook,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    loop: str,
+) -> None:
+    monkeypatch.setattr("tools.steplib.verify.SECONDS", 1)
+    body = f"    try:\n        {loop}\n    except Exception:\n        pass\n"
+    written(book, f"def stack_of(*things):\n{body}")
+    assert steps(book, "verify", "2") == 1
+    name = "tests/test_ch02_stack.py::test_takes_the_last"
+    assert f"✗ {name}: Failed: no end after 1 s  (minisgl/stack.py:3)" in capsys.readouterr().out
+    written_over = f"{loop}\n"
+    (book.root / "workspace/ch02_stack/minisgl/stack.py").write_text(written_over)
+    assert steps(book, "verify", "2") == 1
+    assert "test_ch02_stack.py: minisgl/stack.py:1: Failed: no end" in capsys.readouterr().out
+
+
+def test_code_that_never_comes_back_to_python_is_stopped(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.steplib.verify.SECONDS", 1)
+    monkeypatch.setattr("tools.steplib.run.GRACE_SECONDS", 1)
+    deaf = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+    written(book, f"def stack_of(*things):\n    {deaf.replace(chr(10), '; ')}time.sleep(99)\n")
+    assert steps(book, "verify", "2") == 1
+    name = "tests/test_ch02_stack.py::test_takes_the_last"
+    shown = capsys.readouterr().out
+    assert f"make this one green first: {name}\n    it did not end and was stopped" in shown
+
+
+def test_verify_runs_again_only_what_can_have_changed(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
+    runs: list[list[str]] = []
+    run_tests = verifying.run_tests
+
+    def counted(python: str, tree: Path, tests: list[str], *more: Any, **options: Any) -> Any:
+        runs.append(list(tests))
+        return run_tests(python, tree, tests, *more, **options)
+
+    monkeypatch.setattr(verifying, "run_tests", counted)
+    written(book, book.read("steps/ch02_stack/minisgl/stack.py"))
+    own, box, script = (f"tests/test_ch0{name}.py" for name in ("2_stack", "1_box", "0_script"))
+    stack = book.root / "workspace/ch02_stack/minisgl/stack.py"
+    for change, expected in (
+        (None, [[own], [script, box]]),
+        (None, []),
+        ("# more\n", [[own]]),
+        ("THINGS = 1 / 0\n", [[own]]),
+        ("THINGS = 1 / 0\n", [[own]]),
+    ):
+        runs.clear()
+        if change:
+            stack.write_text(book.read("steps/ch02_stack/minisgl/stack.py") + change)
+        assert steps(book, "verify", "2") == ("1 / 0" in (change or ""))
+        assert runs == expected
+    assert "✓ tests/test_ch01_box.py::test_holds_what_is_put" in capsys.readouterr().out
+
+
+def test_a_new_start_keeps_the_old_folder_aside(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(book, "# mine\n")
+    assert steps(book, "start", "2") == 2
+    assert "--again" in capsys.readouterr().err
+    assert steps(book, "start", "2", "--again") == 0
+    new, old = sorted((book.root / "workspace").iterdir())
+    assert "# mine" not in (new / "minisgl/stack.py").read_text()
+    assert (old / "minisgl/stack.py").read_text() == "# mine\n"
+    assert old.name in capsys.readouterr().out
+
+
+def test_without_a_command_it_says_where_one_stands(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
+    monkeypatch.chdir(book.root)
+
+    def said() -> list[str]:
+        capsys.readouterr()
+        assert steps(book) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert said()[:3] == [
+        "An inference engine, chapter by chapter: 0 of 4 pass.",
+        "Next: 00 Title ch00_script",
+        "  python3 tools/steps.py start 0",
+    ]
+    steps(book, "start", "0")
+    assert said()[2:4] == [
+        "  your folder: workspace/ch00_script",
+        "  python3 tools/steps.py verify 0",
+    ]
+    script = book.root / "workspace/ch00_script/examples/ch00_script.py"
+    script.write_text(book.read("examples/ch00_script.py"))
+    assert steps(book, "verify", "0") == 0
+    assert said()[:3] == [
+        "An inference engine, chapter by chapter: 1 of 4 pass.",
+        "Next: 01 Title ch01_box",
+        "  python3 tools/steps.py start 1 --from workspace/ch00_script",
+    ]
+    assert steps(book, "start", "1", "--from", "workspace/ch00_script") == 0
+
+
+def test_start_from_an_older_chapter_says_what_the_book_filled_in(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = book.root / "workspace/ch01_box"
+    steps(book, "start", "1")
+    (mine / "minisgl/box.py").write_text(BOX_1.replace("class Box:", "OWN = 1\n\n\nclass Box:"))
+    assert steps(book, "start", "3", "--from", str(mine)) == 0
+    assert "chapters that you have not written came from the book: 2" in capsys.readouterr().out
+    box = book.read("workspace/ch03_pile/minisgl/box.py")
+    assert "OWN = 1" in box and "return self._things.pop()" in box
+    assert (
+        steps(book, "start", "1", "--from", str(book.root / "workspace/ch03_pile"), "-o", "x") == 2
+    )
+    assert "is a folder of chapter 3: --from goes on from an earlier" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -107,11 +278,13 @@ def test_code_that_ends_the_process_is_one_line(
     (book.root / "workspace/ch02_stack/minisgl/stack.py").write_text(code)
     capsys.readouterr()
     assert steps(book, "verify", "2") == 1
-    first, *more = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr().out.splitlines()
     name = "tests/test_ch02_stack.py"
-    assert first == f"✗ {name}: your code ended the process (exit status {status})"
-    assert more[-1].startswith("make this one green first: ") and more[-1].endswith(name)
-    assert len(more) == 3  # between them, the stub that is left
+    assert shown[-3:-1] == [
+        f"make this one green first: {name}",
+        f"    your code ended the process (exit status {status})",
+    ]
+    assert len(shown) == 6 and shown[-1].endswith(name)
 
 
 def test_verify_explains_what_lies_where_a_file_should(
@@ -157,8 +330,7 @@ def test_start_from_goes_on_with_the_readers_own_code(book: MiniBook) -> None:
     assert steps(book, "start", "2", "--from", str(mine), "-o", str(book.root / "next")) == 0
     box = book.read("next/minisgl/box.py")
     assert "self._things += [thing]" in box and "OWN = sys.maxsize" in box
-    assert "__getitem__" not in box
-    assert 'raise NotImplementedError("chapter 2: Box.take")' in box
+    assert "# chapter 2: change Box.take\n        return self._things.__getitem__(0)" in box
     assert book.read("next/minisgl/note.py") == "# of the reader\n"
 
 

@@ -31,14 +31,14 @@ def record(sources: Sources, key: str) -> dict[str, Any]:
         document = None
     if not _whole(document):
         raise BookError(
-            f"bench/{key}.json 已损坏：python bench/check.py 会指出哪里",
-            f"bench/{key}.json is damaged: python bench/check.py says where",
+            f"bench/{key}.json 已损坏：python3 bench/check.py 会指出哪里",
+            f"bench/{key}.json is damaged: python3 bench/check.py says where",
         )
     script = sources.root / document["script"]["path"]
     if not script.is_file() or script_hash(script) != document["script"]["sha256"]:
         raise BookError(
-            f"bench/{key}.json 已过时：运行 {document['command']}",
-            f"bench/{key}.json is stale: run {document['command']}",
+            f"bench/{key}.json 已过时：运行 python3 bench/{script.name} --record",
+            f"bench/{key}.json is stale: run python3 bench/{script.name} --record",
         )
     return cast(dict[str, Any], document)
 
@@ -49,7 +49,6 @@ def _whole(document: Any) -> bool:
         case {
             "key": str(),
             "date": str(),
-            "command": str(),
             "script": {"path": str(), "sha256": str()},
             "machine": {"cpu": _, "cores": _, "memory_gib": _, "os": _},
             "versions": dict(),
@@ -156,10 +155,11 @@ def caption(language: str, document: dict[str, Any]) -> str:
         for name in ("python", "torch", "transformers")
         if name in versions
     )
+    again = f"python3 {document['script']['path']}"
     return say(
         language,
-        f"{document['date']} 测于 {place}；{libraries}。重测：`{document['command']}`",
-        f"Measured {document['date']} on {place}; {libraries}. Again: `{document['command']}`",
+        f"{document['date']} 测于 {place}；{libraries}。重测：`{again}`",
+        f"Measured {document['date']} on {place}; {libraries}. Again: `{again}`",
     )
 
 

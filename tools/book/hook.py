@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import sys
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,7 @@ from tools.book.words import LANGUAGES, page_links  # noqa: E402
 jieba.setLogLevel(logging.WARNING)  # the search plugin loads its dictionary, which is no news
 
 
+KATEX = ROOT / "practice/web/static/vendor/katex"
 ALTERNATE = re.compile(r'\s*<link rel="alternate" [^>]*hreflang=[^>]*>')
 # The book also lies under /book/, but the two start pages name each other from the server's root.
 START = re.compile(r'href="/(?=(?:en/)?" hreflang=)')
@@ -81,9 +83,10 @@ def on_post_page(output: str, page: SitePage, config: MkDocsConfig) -> str:
 
 @event_priority(-200)  # after the languages are put together, which is done at -100
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the page of each chapter's whole change, and one search index per language."""
+    """Write the page of each chapter's whole change, one search index per language, and KaTeX."""
     site = Path(config.site_dir)
     # It asks for its styles at the server's root, where they are not; the judge has its own.
     (site / "404.html").unlink(missing_ok=True)
+    shutil.copytree(KATEX, site / "assets/katex")
     write_changes(_sources(), site)
     split_index(site)

@@ -124,26 +124,61 @@ class Environment:
         if torch_index:
             # Only torch comes from that index, and only itself: the rest from pip's usual one.
             self.pip([*pip, "--no-deps", "--index-url", torch_index, "torch"])
-        elif may_fetch_cuda():
-            print(
-                tr(
-                    "这台机器没有 NVIDIA GPU。如果下面开始下载 nvidia-… 包（共几 GB），"
-                    "可按 Ctrl-C 停下，改用 --torch-index（见 README）",
-                    "No NVIDIA GPU here. If packages named nvidia-… (several GB) are fetched "
-                    "below, stop with Ctrl-C and use --torch-index (see README)",
-                )
-            )
         # As a path entry: setuptools' import hook would answer for every `minisgl.…`, also where
         # `minisgl` is a step's, which may not have that module.
         self.pip([*pip, "--config-settings", "editable_mode=compat", "-e", ".[dev]"])
 
     def pip(self, command: list[str]) -> None:
-        status, tail = run(command, self.root, tee="stderr")
+        with PipLog(self.folder / "pip.log") as log:
+            status, tail = run(command, self.root, take=log.take)
         if status:
-            raise Failure(tr("pip 安装失败：", "pip failed: ") + reason(tail, self.folder))
+            why = f"{reason(tail, self.folder)}  ({log.path})"
+            raise Failure(tr("pip 安装失败：", "pip failed: ") + why)
 
     def write_stamp(self, record: dict[str, str]) -> None:
         self.stamp.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+class PipLog:
+    """What pip prints: all of it in a file, on a terminal one line that says what it is doing."""
+
+    DOINGS = ("Collecting", "Downloading", "Building", "Preparing", "Installing")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("wb")
+        self._rest = b""
+        self._packages = 0
+        self._warned = not may_fetch_cuda()
+
+    def __enter__(self) -> PipLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        text = tr(f"看过 {self._packages} 个包", f"{self._packages} packages looked at")
+        self._say(f"{text}  ({self.path})", "\n")
+
+    def take(self, piece: bytes) -> None:
+        """Keep a piece of the output and show its last line."""
+        self._file.write(piece)
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            doing, _, what = line.decode("utf-8", "replace").strip().partition(" ")
+            self._packages += doing == "Collecting"
+            if doing == "Downloading" and what.startswith("nvidia") and not self._warned:
+                self._warned = True
+                zh = "这台机器没有 NVIDIA GPU，pip 却在下载 nvidia-… 包（共几 GB）："
+                en = "No NVIDIA GPU here, and pip fetches packages named nvidia-… (several GB): "
+                zh += "可按 Ctrl-C 停下，改用 --torch-index（见 README）"
+                en += "stop with Ctrl-C and use --torch-index (see README)"
+                self._say(tr(zh, en), "\n")
+            if doing in self.DOINGS and sys.stdout.isatty():
+                self._say(f"{doing} {what}"[: shutil.get_terminal_size().columns - 8])
+
+    def _say(self, text: str, end: str = "") -> None:
+        clear = "\r\x1b[K" if sys.stdout.isatty() else ""
+        print(f"{clear}   pip: {text}", end=end, flush=True)
 
 
 def check_python() -> None:

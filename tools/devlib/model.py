@@ -10,12 +10,19 @@ from tools.devlib.process import Failure, run
 from tools.lang import tr
 
 MODEL = "SmolLM2-135M-Instruct"
+NO_HOME = (
+    "找不到用户目录：把 MINISGL_HOME 设成一个可写的文件夹",
+    "there is no home folder: set MINISGL_HOME to a folder that can be written to",
+)
 
 
 def model_home() -> Path:
-    """The cache folder: MINISGL_HOME, or ~/.cache/minisgl."""
-    home = os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl"
-    return Path(home).expanduser().absolute()
+    """The cache folder: MINISGL_HOME, or ~/.cache/minisgl. Raises Failure without a home."""
+    try:
+        home = os.environ.get("MINISGL_HOME") or Path.home() / ".cache" / "minisgl"
+        return Path(home).expanduser().absolute()
+    except RuntimeError:  # no HOME and no entry for this user, or ~ and a name that nobody has
+        raise Failure(tr(*NO_HOME)) from None
 
 
 def fetch_model(environment: Environment) -> Path:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from tools.lang import tr
@@ -17,14 +18,17 @@ class Failure(Exception):
     """Something that the user can mend; its text is one line: what failed and what to do."""
 
 
-def run(command: list[str], root: Path, tee: str = "") -> tuple[int, str]:
-    """Run a command in `root`; return its exit status and the end of the stream named by `tee`.
+def run(
+    command: list[str], root: Path, tee: str = "", take: Callable[[bytes], None] | None = None
+) -> tuple[int, str]:
+    """Run a command in `root`; return its exit status and the end of what passed through here.
 
     The program keeps the terminal (and with it its colours and progress bars) for every stream but
-    the one named, "stdout" or "stderr", which passes through here.
+    the one that `tee` names, "stdout" or "stderr". With `take`, both pass through here and go to
+    it instead of the terminal.
     """
-    stdout = subprocess.PIPE if tee == "stdout" else None
-    stderr = subprocess.PIPE if tee == "stderr" else None
+    stdout = subprocess.PIPE if take or tee == "stdout" else None
+    stderr = subprocess.STDOUT if take else subprocess.PIPE if tee == "stderr" else None
     sys.stdout.flush()
     tail = b""
     process = subprocess.Popen(command, cwd=root, stdout=stdout, stderr=stderr)
@@ -33,8 +37,11 @@ def run(command: list[str], root: Path, tee: str = "") -> tuple[int, str]:
         if source is not None:
             sink = sys.stdout if tee == "stdout" else sys.stderr
             while piece := os.read(source.fileno(), 65536):
-                sink.buffer.write(piece)
-                sink.flush()
+                if take:
+                    take(piece)
+                else:
+                    sink.buffer.write(piece)
+                    sink.flush()
                 tail = (tail + piece)[-65536:]
         return process.wait(), tail.decode("utf-8", "replace")
     finally:

@@ -10,7 +10,6 @@ from .manifest import Book, Step, load_steps
 from .stubs import changed_functions, stub_source
 from .symbols import Symbol, symbol_source
 from .tree import Version, marks, render_tree, tree
-from .workspace import workspace_files
 
 __all__ = [
     "Book",
@@ -31,5 +30,4 @@ __all__ = [
     "symbol_source",
     "tree",
     "unified",
-    "workspace_files",
 ]

@@ -163,8 +163,8 @@ def empty_folder(folder: Path) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StepError(
             tr(
-                f"{folder} 不是空文件夹：换一个，或先把它移走",
-                f"{folder} is not an empty folder: choose another, or move it away",
+                f"{folder} 不是空文件夹：换一个，或先移走（start --again 会做）",
+                f"{folder} is not an empty folder: choose another, or move it (start --again does)",
             )
         )
     try:

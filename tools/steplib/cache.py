@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,11 @@ class Cache:
         draft = self._folder / f"{key}.{os.getpid()}"
         draft.write_text(json.dumps(result, ensure_ascii=False), "utf-8")
         draft.replace(self._folder / key)
+
+
+def parts_of(files: Mapping[str, bytes], paths: Iterable[str]) -> list[str | bytes]:
+    """Return name and content of each of these files, for `key_of`."""
+    return [part for path in sorted(paths) for part in (path, files[path])]
 
 
 def key_of(kind: str, *parts: str | bytes) -> str:

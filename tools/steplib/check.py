@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .build import CONFTEST, HELPER, RETIRED, assemble, live_tests, store
-from .cache import Cache, key_of
+from .cache import Cache, key_of, parts_of
 from .closure import closure
 from .difference import BUDGET_LINES, budget
 from .earlycode import code_problems
@@ -15,7 +15,7 @@ from .errors import StepError
 from .manifest import Book, Step
 from .record import LANGUAGES, difference, expected_file, failure, stale_readme
 from .run import PLUGIN, Report, python, run_main, run_tests, versions_of
-from .workspace import workspace_files
+from .workspace import workspace
 
 SHOWN_LINES = 60
 
@@ -77,10 +77,7 @@ class Checker:
             )
 
     def _key(self, kind: str, files: Mapping[str, bytes], paths: Iterable[str], *more: str) -> str:
-        parts: list[str | bytes] = []
-        for path in sorted(paths):
-            parts += [path, files[path]]
-        return key_of(kind, *more, *self._setting, *parts)
+        return key_of(kind, *more, *self._setting, *parts_of(files, paths))
 
     def _check_main(self, found: Finding, files: Mapping[str, bytes]) -> None:
         main = found.step.main
@@ -141,9 +138,9 @@ class Checker:
         return result
 
     def _check_red(self, found: Finding) -> None:
-        """Before the chapter is written, each of its tests fails in its own body."""
+        """In the workspace that the reader gets, each test of the chapter fails in its own body."""
         step = found.step
-        files = workspace_files(self._book, step.number)
+        files = workspace(self._book, step.number).files
         key = self._key("red", files, set(files) - {RETIRED})
         result = self._cache.get(key)
         if result is None:
@@ -187,7 +184,10 @@ def red_problems(report: Report) -> list[str]:
         if test.guard or test.outcome == "skipped":
             continue
         if test.outcome == "passed":
-            bad.append(f"red before green: {name} passes on the stubs: mark it guard or sharpen it")
+            bad.append(
+                f"red before green: {name} passes before anything is written: "
+                "mark it guard or sharpen it"
+            )
         elif test.phase != "call":
             bad.append(f"red before green: {name} fails in {test.phase}, not in its own body")
     guards = sum(test.guard for test in report.tests.values())

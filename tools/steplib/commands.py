@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from tools.arguments import Argument, parser_of
 from tools.lang import tr
+from tools.store import tell_language
 
 from .build import build, live_tests
 from .check import Checker, problems_of, slow_here
@@ -20,6 +22,7 @@ from .difference import BUDGET_LINES, budget, unified
 from .earlycode import promise_problems, promises_to_come
 from .errors import StepError
 from .forward import keep, propagate
+from .live import Live
 from .manifest import Book, load_steps
 from .progress import note_pass
 from .record import record
@@ -27,18 +30,27 @@ from .run import environment, python, run_tests
 from .storage import storage_problems
 from .symbols import symbol_source
 from .tree import marks, render_tree, tree
-from .verdict import default_workspace, print_finding, print_start, print_verdict
-from .workspace import start, verify
+from .verdict import (
+    default_workspace,
+    print_finding,
+    print_standing,
+    print_start,
+    print_verdict,
+)
+from .verify import verify
+from .workspace import start
 
 Command = Callable[[Book, argparse.Namespace], int]
 
 
 def main(root: Path, description: str, arguments: Sequence[str] | None = None) -> int:
     """Run the command on the command line; return the exit status (2: bad input, one line)."""
-    options = _parser(description).parse_args(arguments)
+    options = parser(description).parse_args(arguments)
+    tell_language()
     try:
         with _ending_children():
-            return COMMANDS[options.command](load_steps(root), options)
+            command = COMMANDS[options.command][0] if options.command else _standing
+            return command(load_steps(root), options)
     except StepError as error:
         print(f"steps.py: {error}", file=sys.stderr)
         return 2
@@ -48,6 +60,9 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
         # The reader of a pipe has gone; what is still buffered goes nowhere, without a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        print(f"steps.py: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 @contextmanager
@@ -72,28 +87,15 @@ def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _parser(description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "steps.py", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in COMMANDS:
-        one = commands.add_parser(name)
-        if name in ("check", "record"):
-            one.add_argument("number", type=int, nargs="*" if name == "check" else "+")
-        elif name not in ("list", "keep"):
-            one.add_argument("number", type=int)
-        if name in ("show", "propagate"):
-            one.add_argument("path")
-        if name == "diff":
-            one.add_argument("path", nargs="?")
-        if name == "check":
-            one.add_argument("--all", action="store_true", help="run again what is known")
-        if name in ("build", "start", "verify"):
-            one.add_argument("-o", dest="folder", type=Path, metavar="DIR")
-        if name == "start":
-            one.add_argument("--from", dest="mine", type=Path, metavar="DIR", help="go on from it")
-    return parser
+def parser(description: str) -> argparse.ArgumentParser:
+    """The command line's grammar."""
+    texts = {name: text for name, (_, text) in COMMANDS.items()}
+    return parser_of("steps.py", description, texts, ARGUMENTS)
+
+
+def _standing(book: Book, options: argparse.Namespace) -> int:
+    print_standing(book)
+    return 0
 
 
 def _list(book: Book, options: argparse.Namespace) -> int:
@@ -154,8 +156,11 @@ def _show(book: Book, options: argparse.Namespace) -> int:
 
 
 def _run(book: Book, options: argparse.Namespace) -> int:
-    folder = build(book, options.number)
-    command = [python(book.root), book[options.number].main]
+    step = book[options.number]
+    mine = options.folder or default_workspace(step)
+    yours = options.folder or (not options.book and mine.is_dir())
+    folder = mine.resolve() if yours else build(book, options.number)
+    command = [python(book.root), step.main]
     return subprocess.run(command, cwd=folder, env=environment(folder), check=False).returncode
 
 
@@ -221,32 +226,64 @@ def _propagate(book: Book, options: argparse.Namespace) -> int:
 def _start(book: Book, options: argparse.Namespace) -> int:
     step = book[options.number]
     folder = options.folder or default_workspace(step)
-    print_start(step, folder, start(book, step.number, folder, options.mine))
+    made = start(book, step.number, folder, options.mine, again=options.again)
+    print_start(step, folder, made)
     return 0
 
 
 def _verify(book: Book, options: argparse.Namespace) -> int:
     step = book[options.number]
     folder = options.folder or default_workspace(step)
-    verdict = verify(book, step.number, folder)
+    with Live(step, folder) as live:
+        verdict = verify(book, step.number, folder, live)
     print_verdict(book, step, folder, verdict)
     if verdict.passed:
         note_pass(step)
     return 0 if verdict.passed else 1
 
 
-COMMANDS: dict[str, Command] = {
-    "list": _list,
-    "tree": _tree,
-    "diff": _diff,
-    "show": _show,
-    "build": _build,
-    "run": _run,
-    "test": _test,
-    "start": _start,
-    "verify": _verify,
-    "check": _check,
-    "record": _record,
-    "keep": _keep,
-    "propagate": _propagate,
+COMMANDS: dict[str, tuple[Command, str]] = {
+    "start": (_start, "make a workspace in which you write a chapter"),
+    "verify": (_verify, "run a chapter's tests on your workspace"),
+    "run": (_run, "run a chapter's program, on your workspace where there is one"),
+    "list": (_list, "the chapters, and how much each adds"),
+    "tree": (_tree, "the files of the package after a chapter"),
+    "diff": (_diff, "what a chapter changed"),
+    "show": (_show, "a file, or one name in it, as it is after a chapter"),
+    "build": (_build, "write a chapter's state into a folder"),
+    "test": (_test, "run the tests that hold after a chapter, on the book's code"),
+    "check": (_check, "prove the chapters: they build, run, print what is recorded, pass"),
+    "record": (_record, "record what a chapter's program prints"),
+    "keep": (_keep, "store the committed version of files that a new chapter rewrites"),
+    "propagate": (_propagate, "merge a fix in an early version into the later ones"),
 }
+ARGUMENTS: list[Argument] = [
+    (
+        "tree build run test diff show start verify propagate",
+        "number",
+        {"type": int, "metavar": "N", "help": "the chapter"},
+    ),
+    ("check", "number", {"type": int, "nargs": "*", "metavar": "N", "help": "chapters, else all"}),
+    ("record", "number", {"type": int, "nargs": "+", "metavar": "N", "help": "the chapters"}),
+    ("show", "path", {"metavar": "PATH[:NAME]", "help": "such as minisgl/core.py:Req"}),
+    ("propagate", "path", {"metavar": "PATH", "help": "such as minisgl/core.py"}),
+    ("diff", "path", {"nargs": "?", "metavar": "PATH", "help": "one file, else all of them"}),
+    ("check", "--all", {"action": "store_true", "help": "run again what is known"}),
+    (
+        "build start verify run",
+        "-o",
+        {
+            "dest": "folder",
+            "type": Path,
+            "metavar": "DIR",
+            "help": "the folder, else the usual one",
+        },
+    ),
+    ("run", "--book", {"action": "store_true", "help": "the book's code, not yours"}),
+    (
+        "start",
+        "--from",
+        {"dest": "mine", "type": Path, "metavar": "DIR", "help": "go on from your own folder"},
+    ),
+    ("start", "--again", {"action": "store_true", "help": "begin anew; the old folder is kept"}),
+]

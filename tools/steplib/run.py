@@ -1,6 +1,7 @@
 """Run things on a step: its main, its tests. Each in a process that sees only the step's folder."""
 
 import json
+import math
 import os
 import re
 import signal
@@ -8,20 +9,23 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools.environment import NO_ENVIRONMENT
+from tools.environment import NO_ENVIRONMENT, own_python
 from tools.lang import tr
 
 from .errors import StepError
 
 PLUGIN = Path(__file__).parent / "plugin"
 LIMIT_SECONDS = 1800
+LOOK_SECONDS = 0.05
+GRACE_SECONDS = 15  # beyond a test's own limit: code that does not return to Python is stopped
 LIBRARIES = ("torch", "transformers", "safetensors", "tokenizers", "pytest", "numpy")
 
 
@@ -36,37 +40,96 @@ class Finished:
 
 @dataclass(frozen=True)
 class Test:
-    """What became of one test: "passed", "failed", "skipped" or "not run"; in which phase; why."""
+    """What became of one test: "passed", "failed", "skipped" or "not run"; in which phase; why.
+
+    `large`: it needs a whole engine, or much time.
+    Of a failure: the last place in the code under test, the test's own line, and for `a == b` what
+    it got and expected.
+    """
 
     outcome: str
     phase: str
     reason: str
     guard: bool
+    large: bool = False
+    place: str = ""
+    source: str = ""
+    got: str = ""
+    expected: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Report:
     """A pytest run: tests by id, files that could not be collected, slow tests left out by file.
 
-    `ended` says in one line that the code under test ended pytest; where it is known which file
-    did it, that file is among the broken ones.
+    `ended` says in one line that the code under test ended pytest or had to be stopped; the test
+    or the file that did it is among the failed or the broken ones.
     """
 
-    output: str
+    output: str = ""
     tests: dict[str, Test] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     slow_left_out: dict[str, int] = field(default_factory=dict)
     ended: str = ""
 
 
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Events:
+    """Reads what the plugin tells while the tests run, into a report and to whoever listens."""
+
+    def __init__(self, path: Path, tell: Tell) -> None:
+        path.touch()
+        self._file = path.open(encoding="utf-8")
+        self._tell = tell
+        self._line = ""
+        self._silent_at = math.inf
+        self.report = Report()
+        self.begun = ""  # the file or the test that runs now
+        self.complete = False
+
+    def read(self) -> bool:
+        """Take in what is new; say whether the tests have hung past all that could end them."""
+        self._line += self._file.read()
+        *lines, self._line = self._line.split("\n")
+        for line in lines:
+            self._take(json.loads(line))
+        return time.monotonic() > self._silent_at
+
+    def close(self) -> None:
+        """Take in what is left."""
+        self.read()
+        self._file.close()
+
+    def _take(self, told: dict[str, Any]) -> None:
+        match told["event"]:
+            case "begin":
+                self.begun = told["name"]
+                seconds = told["seconds"] or math.inf
+                self._silent_at = time.monotonic() + seconds + GRACE_SECONDS
+            case "collected":
+                found = {name: Test(**entry) for name, entry in told["tests"].items()}
+                self.report.tests, self.report.slow_left_out = found, told["slow_left_out"]
+            case "broken":
+                where = f"{told['place']}: " if told["place"] else ""
+                self.report.broken[told["path"]] = where + told["reason"]
+            case "test":
+                entry = {key: told[key] for key in told if key not in ("event", "name")}
+                self.report.tests[told["name"]] = Test(**entry)
+            case "end":
+                self.complete = True
+        self._tell(told)
+
+
 def python(root: Path) -> str:
     """Return the interpreter that has the book's libraries; StepError when there is none."""
     if find_spec("torch") and find_spec("pytest"):
         return sys.executable
-    own = root / ".venv" / "bin" / "python"
-    if own.is_file():
-        return str(own)
-    raise StepError(tr(*NO_ENVIRONMENT))
+    own = own_python(root)
+    if own is None:
+        raise StepError(tr(*NO_ENVIRONMENT))
+    return own
 
 
 @lru_cache
@@ -105,14 +168,21 @@ def run_tests(
     slow_files: Iterable[str] = (),
     *,
     show: bool = False,
+    seconds: int = 0,
+    tell: Tell = lambda told: None,
 ) -> Report:
-    """Run test files of a built step in one process; `show` lets pytest print as it goes."""
+    """Run test files of a built step in one process; `show` lets pytest print as it goes.
+
+    `seconds`: how long a test may take (a slow one ten times that; 0: as long as it likes). `tell`
+    gets what the plugin tells, when it does.
+    """
     tests = list(tests)
     with tempfile.TemporaryDirectory(prefix="steps-") as scratch:
-        report = Path(scratch) / "report.json"
         variables = environment(tree) | {
             "PYTHONPATH": os.pathsep.join([str(tree), str(PLUGIN)]),
-            "STEPS_REPORT": str(report),
+            "STEPS_REPORT": f"{scratch}/report",
+            "STEPS_SECONDS": str(seconds),
+            "STEPS_NO_END": tr("{} 秒内没有结束", "no end after {} s"),
             # Installed plugins cost a second per run, and a step's tests are to need none.
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "STEPS_SLOW_FILES": ":".join(slow_files),
@@ -122,16 +192,20 @@ def run_tests(
         command += ["--continue-on-collection-errors", *tests]
         if (tree / "pyproject.toml").is_file():
             command += ["-c", "pyproject.toml"]
-        ended = _run(command, tree, variables, show=show)
-        status = _status_of_code(ended, reported=report.is_file())
-        if status is not None:
-            return _ended_by_code(ended, status, tests)
-        if not report.is_file():
-            why = "took too long" if ended.status is None else f"exit status {ended.status}"
-            return Report(f"pytest did not finish ({why})\n{ended.output}{ended.errors}")
-        data: dict[str, Any] = json.loads(report.read_text("utf-8"))
-    tests_run = {name: Test(**entry) for name, entry in data.pop("tests").items()}
-    return Report(ended.output + ended.errors, tests_run, **data)
+        events = Events(Path(scratch) / "report", tell)
+        ended = _run(command, tree, variables, show=show, watch=events.read)
+        events.close()
+    report = events.report
+    report.output = ended.output + ended.errors
+    status = _status_of_code(ended, reported=events.complete)
+    if status is not None:
+        _note_end(report, events.begun, status)
+    elif not events.complete and ended.status is None:
+        report.ended = tr("没有结束，已停下", "it did not end and was stopped")
+        _blame(report, events.begun)
+    elif not events.complete:
+        report.output = f"pytest did not finish (exit status {ended.status})\n{report.output}"
+    return report
 
 
 def _status_of_code(ended: Finished, *, reported: bool) -> int | None:
@@ -148,23 +222,39 @@ def _status_of_code(ended: Finished, *, reported: bool) -> int | None:
     return None if refused else ended.status
 
 
-def _ended_by_code(ended: Finished, status: int, tests: list[str]) -> Report:
+def _note_end(report: Report, begun: str, status: int) -> None:
     shown = str(status)
     if status < 0:
         shown += f", {signal.Signals(-status).name}"
-    line = tr(
+    report.ended = tr(
         f"你的代码结束了进程（退出状态 {shown}）",
         f"your code ended the process (exit status {shown})",
     )
-    output = ended.output + ended.errors
-    named = tests if len(tests) == 1 else [path for path in tests if path in output]
-    return Report(f"{line}\n{output}", broken=dict.fromkeys(named[:1], line), ended=line)
+    _blame(report, begun)
+
+
+def _blame(report: Report, begun: str) -> None:
+    """Let the test, or else the file, that ran at the end of a run be what has failed."""
+    report.output = f"{report.ended}\n{report.output}"
+    if begun in report.tests:
+        report.tests[begun] = replace(report.tests[begun], outcome="failed", reason=report.ended)
+    elif begun:
+        report.broken[begun] = report.ended
 
 
 def _run(
-    command: list[str], folder: Path, variables: dict[str, str], *, show: bool = False
+    command: list[str],
+    folder: Path,
+    variables: dict[str, str],
+    *,
+    show: bool = False,
+    watch: Callable[[], bool] = lambda: False,
 ) -> Finished:
-    """Run a process with all it starts; stop all of it at the time limit or on an interrupt."""
+    """Run a process with all it starts; stop all of it at a limit or on an interrupt.
+
+    `watch` is asked again and again whether to stop.
+    """
+    limit = time.monotonic() + LIMIT_SECONDS
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -176,16 +266,18 @@ def _run(
         encoding="utf-8",
         errors="replace",
     ) as process:
-        try:
-            output, errors = process.communicate(timeout=LIMIT_SECONDS)
-            return Finished(process.returncode, output or "", errors or "")
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, errors = process.communicate()
-            return Finished(None, output or "", errors or "")
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+        stopped = False
+        while True:
+            try:
+                output, errors = process.communicate(timeout=LOOK_SECONDS)
+                return Finished(None if stopped else process.returncode, output or "", errors or "")
+            except subprocess.TimeoutExpired:
+                stopped = watch() or time.monotonic() > limit
+                if stopped:
+                    os.killpg(process.pid, signal.SIGKILL)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
 
 
 def mask(output: str) -> str:

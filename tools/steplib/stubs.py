@@ -1,12 +1,14 @@
 """Turn a finished file into what the reader starts from.
 
-New and changed functions keep their decorators, signature and docstring and lose their body. All
-else stays as it is written: the text is cut, never generated from the syntax tree.
+New and changed functions keep their decorators, signature and docstring and lose their body; what
+the reader has of them already comes back under a mark. All else stays as it is written: the text
+is cut, never generated from the syntax tree.
 """
 
 import ast
 import copy
 import io
+import itertools
 import tokenize
 from collections import defaultdict
 
@@ -18,10 +20,52 @@ def stub_source(old: str | None, new: str, label: str, path: str = "source") -> 
 
     `label` opens the message of each stub: `raise NotImplementedError("chapter 5: Pool.free")`.
     """
-    lines = [line + "\n" for line in lines_of(new)]
+    lines = _lines(new)
     for name, node in reversed(changed_functions(old, new, path)):
         _cut_body(lines, name, node, label)
     return "".join(lines)
+
+
+def with_bodies(stubs: str, own: str, label: str, path: str = "source") -> str:
+    """Return `stubs` in which a function that `own` has too gets the body that it has there.
+
+    A mark opens it: `# chapter 5: change Pool.free`. What shares a line with its header, or lies
+    at another depth, stays a stub.
+    """
+    lines, theirs = _lines(stubs), _lines(own)
+    bodies = {}
+    for key, node in _numbered(own, path):
+        if not _is_empty(node) and (place := _body(theirs, node)):
+            blank = itertools.takewhile(lambda line: not line.strip(), theirs[place])
+            bodies[key] = (theirs[place][len(list(blank)) :], _indent(node))
+    for key, node in reversed(_numbered(stubs, path)):
+        name, indent, place = key[0], _indent(node), _body(lines, node)
+        body, depth = bodies.get(key, ([], ""))
+        if body and depth == indent and place and lines[place] == [_stub(indent, label, name)]:
+            lines[place] = [f"{indent}# {label}: change {name}\n", *body]
+    return "".join(lines)
+
+
+def _numbered(text: str, path: str) -> list[tuple[tuple[str, int], Function]]:
+    """Return ((name, how many of this name come before), function) in the order of the file."""
+    seen: dict[str, int] = defaultdict(int)
+    found = []
+    for name, node in sorted(_functions(text, path), key=lambda pair: pair[1].lineno):
+        found.append(((name, seen[name]), node))
+        seen[name] += 1
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    return [line + "\n" for line in lines_of(text)]
+
+
+def _stub(indent: str, label: str, name: str) -> str:
+    return f'{indent}raise NotImplementedError("{label}: {name}")\n'
+
+
+def _indent(node: Function) -> str:
+    return " " * node.body[-1].col_offset
 
 
 def changed_functions(
@@ -75,19 +119,26 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 def _cut_body(lines: list[str], name: str, node: Function, label: str) -> None:
     """Replace the body of `node` in `lines`; the functions after it are already done."""
-    stub = f'raise NotImplementedError("{label}: {name}")'
-    header_end = _header_end(lines, node)
-    docstring = docstring_of(node)
-    first = node.body[1] if docstring else node.body[0]
-    end = node.end_lineno or node.lineno
-    if first.lineno <= header_end or (docstring and docstring.end_lineno == first.lineno):
-        lines[first.lineno - 1 : end] = [_before(lines[first.lineno - 1], first) + stub + "\n"]
+    place = _body(lines, node)
+    if place:
+        lines[place] = [_stub(_indent(node), label, name)]
         return
-    start = docstring.end_lineno if docstring else header_end
-    assert start is not None
-    end = _with_trailing_comments(lines, end, first.col_offset)
-    kept = _before_end(lines[start - 1], docstring) if docstring else lines[start - 1].rstrip("\n")
-    lines[start - 1 : end] = [kept + "\n", " " * first.col_offset + stub + "\n"]
+    first = node.body[1 if docstring_of(node) else 0]
+    before = lines[first.lineno - 1].encode()[: first.col_offset].decode()
+    lines[first.lineno - 1 : node.end_lineno] = [before + _stub("", label, name)]
+
+
+def _body(lines: list[str], node: Function) -> slice | None:
+    """The lines of a body without its docstring, with the comments that open and close it.
+
+    None where there is nothing else, or where it shares a line with the header or the docstring.
+    """
+    docstring = docstring_of(node)
+    rest = node.body[1:] if docstring else node.body
+    start = (docstring.end_lineno if docstring else None) or _header_end(lines, node)
+    if not rest or rest[0].lineno <= start:
+        return None
+    return slice(start, _with_trailing_comments(lines, node.end_lineno or 0, rest[0].col_offset))
 
 
 def _header_end(lines: list[str], node: Function) -> int:
@@ -97,14 +148,6 @@ def _header_end(lines: list[str], node: Function) -> int:
         if token.type == tokenize.NEWLINE:
             return node.lineno + token.start[0] - 1
     return node.lineno
-
-
-def _before(line: str, statement: ast.stmt) -> str:
-    return line.encode()[: statement.col_offset].decode()
-
-
-def _before_end(line: str, statement: ast.stmt) -> str:
-    return line.encode()[: statement.end_col_offset].decode()
 
 
 def _with_trailing_comments(lines: list[str], end: int, indent: int) -> int:

@@ -1,17 +1,20 @@
 """What the commands say of a check, of a new workspace and of the reader's work."""
 
 import shlex
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 from tools.lang import tr
 
 from .check import Finding
 from .difference import BUDGET_LINES
+from .live import SIGNS, counted, short
 from .manifest import Book, Step
+from .progress import passed
 from .run import Report, python
-from .workspace import Stub, Verdict
-
-SIGNS = {"passed": "✓", "skipped": "-"}
+from .verify import Verdict
+from .workspace import Todo, Workspace
 
 
 def print_finding(found: Finding, files: int, seconds: float) -> None:
@@ -36,14 +39,37 @@ def default_workspace(step: Step) -> Path:
     return step.folder.parents[1] / "workspace" / step.name
 
 
-def print_start(step: Step, folder: Path, stubs: list[Stub]) -> None:
+def print_start(step: Step, folder: Path, made: Workspace) -> None:
     """Say where the workspace is, what is to be written in it, and what then."""
-    print(tr(f"工作区：{folder}", f"workspace: {folder}"))
-    print(tr(f"要写的函数：{len(stubs)} 个", f"functions to write: {len(stubs)}"))
-    for stub in stubs:
-        print(f"  {stub.path}:{stub.line}  {stub.name}")
+    print(tr(f"工作区：{short(folder)}", f"workspace: {short(folder)}"))
+    if made.filled:
+        chapters = ", ".join(map(str, made.filled))
+        print(
+            tr(
+                f"你还没写的第 {chapters} 章用的是书里的代码",
+                f"chapters that you have not written came from the book: {chapters}",
+            )
+        )
+    mine = [todo for todo in made.todos if todo.chapter == step.number]
+    if len(mine) < len(made.todos):
+        print(_in_one_line(set(made.todos) - set(mine), tr("更早的章还没写完", "left from before")))
+    change = sum(todo.change for todo in mine)
+    new = len(mine) - change
+    line = tr(f"要写的函数：{new} 个", f"functions to write: {new}")
+    if change:
+        zh = f"{line}；要改的：{change} 个（旧代码还在，上面有标记）"
+        line = tr(zh, f"{line}; to change: {change} (the old code is there, with a mark)")
+    print(line)
+    for todo in mine:
+        sign = tr("改", "change") if todo.change else tr("写", "write")
+        print(f"  {sign} {todo.path}:{todo.line}  {todo.name}")
     again = f"python3 tools/steps.py verify {step.number}{_folder_option(step, folder)}"
     print(tr(f"写完后运行：{again}", f"then run: {again}"))
+
+
+def _in_one_line(todos: Iterable[Todo], what: str) -> str:
+    files = Counter(todo.path.removeprefix("minisgl/") for todo in todos)
+    return f"{what}: {', '.join(f'{path} {count}' for path, count in sorted(files.items()))}"
 
 
 def _folder_option(step: Step, folder: Path) -> str:
@@ -51,44 +77,81 @@ def _folder_option(step: Step, folder: Path) -> str:
 
 
 def _quoted(folder: Path) -> str:
-    return shlex.quote(str(folder))
+    return shlex.quote(short(folder))
 
 
 def print_verdict(book: Book, step: Step, folder: Path, verdict: Verdict) -> None:
-    """Say what is red, what is green, and what to do next."""
-    for report in (verdict.own, verdict.earlier):
-        if report:
-            _print_report(report)
-    if not verdict.passed:
-        _print_next(book, folder, verdict)
+    """Say how far the reader is, and what to do next."""
+    if verdict.passed:
+        print(tr(f"第 {step.number} 章通过。", f"Chapter {step.number} passes."))
+        after = [other for other in book if other.number > step.number]
+        if after:
+            command = f"python3 tools/steps.py start {after[0].number} --from {_quoted(folder)}"
+            print(tr(f"下一步：{command}", f"next: {command}"))
         return
-    print(tr(f"第 {step.number} 章通过。", f"Chapter {step.number} passes."))
-    after = [other for other in book if other.number > step.number]
-    if after:
-        command = f"python3 tools/steps.py start {after[0].number} --from {_quoted(folder)}"
-        print(tr(f"下一步：{command}", f"next: {command}"))
-
-
-def _print_report(report: Report) -> None:
-    for path, reason in report.broken.items():
-        print(f"✗ {path}: {reason}")
-    for name, test in report.tests.items():
-        sign = SIGNS.get(test.outcome, "✗")
-        print(f"{sign} {name}" + (f": {test.reason}" if test.reason else ""))
-    if not report.tests and not report.broken:
-        print(f"✗ {report.ended}" if report.ended else report.output)
-
-
-def _print_next(book: Book, folder: Path, verdict: Verdict) -> None:
     report = verdict.earlier or verdict.own
     red = [name for name, test in report.tests.items() if test.outcome not in SIGNS]
-    red += report.broken
-    if verdict.stubs:
-        print(tr(f"还没写的函数：{len(verdict.stubs)} 个", f"still to write: {len(verdict.stubs)}"))
-        for stub in verdict.stubs:
-            print(f"  {folder / stub.path}:{stub.line}  {stub.name}")
-    if red:
-        # Not just `python`: the reader's shell may know none that has pytest.
-        test = [python(book.root), "-m", "pytest", red[0].split("[")[0]]
-        command = f"cd {_quoted(folder)} && {shlex.join(test)}"
-        print(tr(f"先让这一项变绿：{command}", f"make this one green first: {command}"))
+    if verdict.earlier:
+        count = len(red) + len(report.broken)
+        zh = f"退步：这一章过了，前面的 {count} 项却不再通过"
+        print(tr(zh, f"regression: this chapter passes, {count} of the earlier tests no longer do"))
+    else:
+        print(counted(step, report))
+    for change, what in (
+        (False, tr("还没写的函数", "not written yet")),
+        (True, tr("标着要改的函数", "marked as to be changed")),
+    ):
+        if left := [todo for todo in verdict.todos if todo.change == change]:
+            print(_in_one_line(left, what))
+    if report.ended and not red and not report.broken:
+        print(f"✗ {report.ended}")
+    elif not report.tests and not report.broken:
+        print(report.output)
+    elif red or report.broken:
+        # What cannot even be imported first; else a small test, in the order of the file.
+        name = next(iter(report.broken), "") or min(red, key=lambda name: report.tests[name].large)
+        _print_next(book, folder, name, report)
+
+
+def _print_next(book: Book, folder: Path, name: str, report: Report) -> None:
+    # Not just `python`: the reader's shell may know none that has pytest.
+    command = shlex.join([python(book.root), "-m", "pytest", name.split("[")[0]])
+    print(tr(f"先让这一项变绿：{name}", f"make this one green first: {name}"))
+    test = report.tests.get(name)
+    place = f"  ({test.place})" if test and test.place else ""
+    rows = [("", f"{test.reason if test else report.broken[name]}{place}")]
+    if test:
+        rows += [("", test.source), (tr("应为", "expected"), test.expected)]
+        rows += [(tr("得到", "got"), test.got)]
+    for label, text in rows:
+        if text:
+            print(f"    {label}{': ' if label else ''}{text}")
+    print(f"    cd {_quoted(folder)} && {command}")
+
+
+def print_standing(book: Book) -> None:
+    """Where the reader stands, and what is next."""
+    done = passed()
+    here = [step for step in book if step.number in done]
+    print(
+        tr(
+            f"逐章写出一个推理引擎：{len(book.steps)} 章里已有 {len(here)} 章通过 verify。",
+            f"An inference engine, chapter by chapter: {len(here)} of {len(book.steps)} pass.",
+        )
+    )
+    left = [step for step in book if step.number not in done]
+    if left:
+        step = left[0]
+        title = tr(step.title["zh"], step.title["en"])
+        print(tr(f"下一章：{step.number:02} {title}", f"Next: {step.number:02} {title}"))
+        mine = default_workspace(step)
+        before = book.before(step)
+        if mine.is_dir():
+            print(tr(f"  你的文件夹：{short(mine)}", f"  your folder: {short(mine)}"))
+            verb = f"verify {step.number}"
+        else:
+            verb = f"start {step.number}"
+            if before and (own := default_workspace(before)).is_dir():
+                verb += f" --from {_quoted(own)}"
+        print(f"  python3 tools/steps.py {verb}")
+    print(tr("其他命令：python3 tools/steps.py --help", "More: python3 tools/steps.py --help"))

@@ -1,89 +1,73 @@
-"""The reader's side: a workspace with stubs to fill in, and the verdict on it."""
+"""The reader's workspace: what lies in the folder in which a chapter is written."""
 
+import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.lang import tr
 
-from .build import RETIRED, assemble, empty_folder, live_tests, package_files, write_files
+from .build import assemble, empty_folder, package_files, write_files
 from .errors import StepError
 from .manifest import Book, Step
 from .merge import merge
-from .run import Report, python, run_tests
 from .source import decode, parse
-from .stubs import changed_functions, stub_source
+from .stubs import changed_functions, stub_source, with_bodies
 
 STUB = re.compile(r'raise NotImplementedError\("chapter (\d+): ([\w.]+)"\)')
+MARK = re.compile(r"# chapter (\d+): change ([\w.]+)")
 
 
 @dataclass(frozen=True)
-class Stub:
-    """A function that is still to be written."""
+class Todo:
+    """A function that is still to be written, or (`change`) one that is there and to be changed."""
 
     path: str
     line: int
     name: str
+    chapter: int
+    change: bool
 
 
-def workspace_files(book: Book, number: int, mine: Path | None = None) -> dict[str, bytes]:
-    """Return path -> content of the folder in which a reader writes chapter `number`.
+@dataclass(frozen=True)
+class Workspace:
+    """Path -> content; what is to be done in them; the chapters whose code came from the book."""
 
-    The package is that of the step before, or the reader's own in `mine`; what the chapter brings
-    is there as stubs. A chapter that writes nothing has its main as what the reader writes.
+    files: dict[str, bytes]
+    todos: list[Todo]
+    filled: list[int] = field(default_factory=list)
+
+
+def workspace(book: Book, number: int, mine: Path | None = None) -> Workspace:
+    """Return the folder in which a reader writes chapter `number`.
+
+    The package is that of the step before, or the reader's own in `mine`. What the chapter adds is
+    there as stubs; what it changes has the body that it had, under a mark.
     """
     step = book[number]
-    previous = book.before(step)
-    old = package_files(book, previous.number) if previous else {}
-    new = package_files(book, number)
-    package = {path: content for path, content in old.items() if path in new}
-    if mine is not None:
-        package.update(_package_of(mine, step))
+    old, new = _before(book, step), package_files(book, number)
+    own, filled = _own_package(book, step, mine) if mine else (old, [])
+    package = {path: text for path, text in own.items() if path not in step.removes}
     for path in step.writes:
         stub = _stub(old.get(path), new[path], step, path)
-        if mine is not None and path in old and path in package:
-            stub = _with_mine(package[path], old[path], new[path], stub, path)
+        if path in own and path.endswith(".py"):
+            if mine and path in old:
+                stub = _with_mine(own[path], old[path], new[path], stub, path)
+            texts = decode(stub, path), decode(own[path], path)
+            stub = with_bodies(*texts, f"chapter {number}", path).encode()
         package[path] = stub
     files = assemble(book, number, package=package, tests=step.tests)
-    if not step.writes:
+    if not step.writes:  # a chapter without package code has its main as what the reader writes
         files[step.main] = _stub(None, files[step.main], step, step.main)
-    return files
+    return Workspace(files, todos(files), filled)
 
 
-def _package_of(mine: Path, step: Step) -> dict[str, bytes]:
-    if not (mine / "minisgl").is_dir():
-        raise StepError(
-            tr(f"{mine} 里没有 minisgl/ 文件夹", f"{mine} has no folder minisgl/ to go on from")
-        )
-    paths = {path.relative_to(mine).as_posix(): path for path in (mine / "minisgl").rglob("*")}
-    return {
-        name: _read(path)
-        for name, path in sorted(paths.items())
-        if (path.is_file() or _is_source(path))
-        and "__pycache__" not in path.parts
-        and name not in step.removes
-    }
-
-
-def _is_source(path: Path) -> bool:
-    """Say whether a file is expected there; an editor's lock is a link `.#box.py` to nowhere."""
-    return path.suffix == ".py" and not path.name.startswith(".")
-
-
-def _read(path: Path) -> bytes:
-    with _one_line(path):
-        return path.read_bytes()
-
-
-@contextmanager
-def _one_line(place: Path) -> Iterator[None]:
-    """Turn what the reader's folder has in the way (a folder, a link in a circle) into one line."""
-    try:
-        yield
-    except OSError as error:
-        raise StepError(f"{error.filename or place}: {error.strerror or error}") from None
+def _before(book: Book, step: Step) -> dict[str, bytes]:
+    previous = book.before(step)
+    return package_files(book, previous.number) if previous else {}
 
 
 def _stub(old: bytes | None, new: bytes, step: Step, path: str) -> bytes:
@@ -95,100 +79,105 @@ def _stub(old: bytes | None, new: bytes, step: Step, path: str) -> bytes:
 
 def _with_mine(mine: bytes, old: bytes, new: bytes, stub: bytes, path: str) -> bytes:
     """Carry the chapter's stubs into the reader's file; where that fails, the stubs alone."""
-    if not path.endswith(".py"):
-        return stub
-    merged, _ = merge(mine, old, stub, "--theirs")
+    merged = _merged(mine, old, stub, path)
     wanted = {name for name, _ in changed_functions(decode(old, path), decode(new, path), path)}
+    found = STUB.findall(decode(merged, path))
+    return merged if wanted <= {name for _, name in found} else stub
+
+
+def _merged(mine: bytes, base: bytes, other: bytes, path: str) -> bytes:
+    """Bring the change from `base` to `other` into `mine`; `other` where that is no Python."""
+    merged, _ = merge(mine, base, other, "--theirs")
     try:
         parse(decode(merged, path), path)
     except StepError:
-        return stub
-    stubbed = {stub.name for stub in _stubs_in(decode(merged, path), path)}
-    return merged if wanted <= stubbed else stub
+        return other
+    return merged
 
 
-def _stubs_in(text: str, path: str, number: int | None = None) -> list[Stub]:
-    return [
-        Stub(path, line, found[2])
-        for line, content in enumerate(text.split("\n"), 1)
-        if (found := STUB.search(content)) and number in (None, int(found[1]))
-    ]
-
-
-def start(book: Book, number: int, folder: Path, mine: Path | None = None) -> list[Stub]:
-    """Write the workspace of chapter `number` into `folder` (new or empty); return its stubs."""
-    files = workspace_files(book, number, mine)
-    with _one_line(folder):
-        write_files(files, empty_folder(folder))
-    return stubs_left(files, number)
-
-
-def stubs_left(files: Mapping[str, bytes], number: int) -> list[Stub]:
-    """Return the functions of chapter `number` that are still stubs in `files`."""
-    return [
-        stub
-        for path, content in sorted(files.items())
-        if path.startswith(("minisgl/", "examples/")) and path.endswith(".py")
-        for stub in _stubs_in(content.decode("utf-8", "replace"), path, number)
-    ]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the tests say of a workspace.
-
-    `earlier` is the run of the earlier chapters' tests: None until the chapter's own are green, or
-    where there are none.
-    """
-
-    own: Report
-    earlier: Report | None
-    stubs: list[Stub]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every test of the chapter passes, and every earlier one that still counts."""
-        return is_green(self.own) and (self.earlier is None or is_green(self.earlier))
-
-
-def is_green(report: Report) -> bool:
-    """Say whether something ran, nothing failed and not all was skipped."""
-    outcomes = {test.outcome for test in report.tests.values()}
-    return not report.broken and outcomes <= {"passed", "skipped"} and "passed" in outcomes
-
-
-def verify(book: Book, number: int, folder: Path) -> Verdict:
-    """Run chapter `number`'s tests on a workspace, then the earlier ones; both copied afresh."""
-    step = book[number]
-    if not (folder / step.main).is_file() and not (folder / "minisgl").is_dir():
+def _own_package(book: Book, step: Step, mine: Path) -> tuple[dict[str, bytes], list[int]]:
+    """Return the reader's package as it stands before `step`, and the chapters it lacked."""
+    old = _before(book, step)
+    if old and not (mine / "minisgl").is_dir():
+        raise StepError(
+            tr(f"{mine} 里没有 minisgl/ 文件夹", f"{mine} has no folder minisgl/ to go on from")
+        )
+    own = {path: text for path, text in read_folder(mine).items() if path.startswith("minisgl/")}
+    there = [other.number for other in book if (mine / other.main).is_file()]
+    reached = there[-1] if there else step.number - 1
+    if reached >= step.number:
         raise StepError(
             tr(
-                f"{folder} 不是工作区：先运行 python3 tools/steps.py start {number}",
-                f"{folder} is no workspace: run python3 tools/steps.py start {number} first",
+                f"{mine} 是第 {reached} 章的文件夹：--from 要用更早一章的",
+                f"{mine} is a folder of chapter {reached}: --from goes on from an earlier one",
             )
         )
-    fresh = assemble(book, number, package={})
-    mains = {path for path in fresh if path.startswith("examples/ch")}
-    with _one_line(folder):
-        kept = {path for path in fresh if _keeps(folder, path, mains)}
-        write_files({path: fresh[path] for path in fresh if path not in kept}, folder)
-        if RETIRED not in fresh:
-            (folder / RETIRED).unlink(missing_ok=True)
-    written = {
-        path.relative_to(folder).as_posix(): _read(path)
-        for part in ("minisgl", "examples")
-        for path in (folder / part).rglob("*.py")
-        if _is_source(path)
+    filled = [other.number for other in book if reached < other.number < step.number]
+    base = package_files(book, reached)
+    for path in sorted({*base, *old}) if filled else ():
+        if path not in old:
+            own.pop(path, None)
+        elif old[path] != base.get(path):
+            both = path in own and path in base and path.endswith(".py")
+            own[path] = _merged(own[path], base[path], old[path], path) if both else old[path]
+    return old | own, filled
+
+
+def read_folder(folder: Path) -> dict[str, bytes]:
+    """Return path -> content of what the reader may have written: package, examples, tests."""
+    found = {}
+    for part in ("minisgl", "examples", "tests"):
+        for path in sorted((folder / part).rglob("*")):
+            # An editor's lock is a link `.#box.py` to nowhere.
+            source = path.suffix == ".py" and not path.name.startswith(".")
+            if (path.is_file() or source) and "__pycache__" not in path.parts:
+                with one_line(path):
+                    found[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return found
+
+
+@contextmanager
+def one_line(place: Path) -> Iterator[None]:
+    """Turn what the reader's folder has in the way (a folder, a link in a circle) into one line."""
+    try:
+        yield
+    except OSError as error:
+        raise StepError(f"{error.filename or place}: {error.strerror or error}") from None
+
+
+def todos(files: Mapping[str, bytes]) -> list[Todo]:
+    """Return the functions that are still stubs in `files`, or still have their mark."""
+    return [
+        Todo(path, line, found[2], int(found[1]), found.re is MARK)
+        for path, content in sorted(files.items())
+        if path.startswith(("minisgl/", "examples/")) and path.endswith(".py")
+        for line, text in enumerate(content.decode("utf-8", "replace").split("\n"), 1)
+        if (found := STUB.search(text) or MARK.search(text))
+    ]
+
+
+def _for_editors(root: Path) -> dict[str, bytes]:
+    """Opened as a folder of its own, a workspace has its own package, its tests and a Python."""
+    settings = {
+        "python.defaultInterpreterPath": str(root / ".venv" / "bin" / "python"),
+        "python.testing.pytestEnabled": True,
+        "python.testing.pytestArgs": ["tests"],
     }
-    interpreter = python(book.root)
-    own = run_tests(interpreter, folder.resolve(), step.tests, step.tests)
-    earlier = [path for path in live_tests(book, number) if path not in step.tests]
-    report = None
-    if is_green(own) and earlier:
-        report = run_tests(interpreter, folder.resolve(), earlier)
-    return Verdict(own, report, stubs_left(written, number))
+    return {".vscode/settings.json": json.dumps(settings, indent=2).encode()}
 
 
-def _keeps(folder: Path, path: str, mains: set[str]) -> bool:
-    """A main is the reader's to play with, once it is there."""
-    return path in mains and (folder / path).exists()
+def start(
+    book: Book, number: int, folder: Path, mine: Path | None = None, *, again: bool = False
+) -> Workspace:
+    """Write the workspace of chapter `number` into `folder`, which is new or empty.
+
+    With `again` a folder that is there is first put aside under another name.
+    """
+    found = workspace(book, number, mine)
+    with one_line(folder):
+        if again and folder.is_dir():
+            kept = folder.with_name(f"{folder.name}.{time.strftime('%Y%m%d-%H%M%S')}")
+            folder.rename(kept)
+            print(tr(f"旧文件夹移到了 {kept}", f"the old folder is now {kept}"))
+        write_files(found.files | _for_editors(book.root), empty_folder(folder))
+    return found

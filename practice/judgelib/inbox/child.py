@@ -28,17 +28,21 @@ def live(ends: tuple[int, int, int], caps: Caps, confinement: Confinement) -> No
         outputs = _settle(ends, confinement.keep())
         _say_hello()
         confinement.enter(caps)
-        status = _serve(frames.read(_fill, frames.INPUT))
+        status = _serve(frames.read(_fill, frames.INPUT), outputs)
     except EOFError:
         status = 0
     except BaseException as error:
         # Only the box's own mistakes come here; the judge shows the last line of stderr.
         os.write(2, f"box: {type(error).__name__}: {error}\n".encode())
     finally:
-        for output in outputs:
-            with contextlib.suppress(BaseException):
-                output.flush()
+        _flush(outputs)
         os._exit(status)
+
+
+def _flush(outputs: list[Any]) -> None:
+    for output in outputs:
+        with contextlib.suppress(BaseException):
+            output.flush()
 
 
 def _settle(ends: tuple[int, int, int], kept: list[int]) -> list[Any]:
@@ -76,7 +80,7 @@ def _say_hello() -> None:
     os.write(RESULT, struct.pack(">QQ", os.getpid(), start))
 
 
-def _serve(job: dict[str, Any]) -> int:
+def _serve(job: dict[str, Any], outputs: list[Any]) -> int:
     """Answer every case until the judge hangs up.
 
     Code that cannot even be imported answers the first case with its error, and that is all.
@@ -97,6 +101,7 @@ def _serve(job: dict[str, Any]) -> int:
             answer = {"ok": call(case)}
         except BaseException as error:
             answer = {"error": describe(error, reader_files)}
+        _flush(outputs)  # what was printed belongs to this case
         _answer(answer, limits)
 
 

@@ -45,6 +45,20 @@ def far_apart(rng: random.Random) -> Case:
     return Case("得分相差很大", "scores that are far apart", args=(q, k, randn(rng, 6, 2, 16)))
 
 
+def far_below(rng: random.Random) -> Case:
+    """Scores around -15,000 for the first tokens' keys and 15,000 for those after them.
+
+    Whole numbers and a head_dim of 16: every way to scale gives these scores without an error.
+    """
+    q, k = (
+        torch.tensor([[[rng.randint(-2, 2) for _ in range(16)] for _ in "ab"] for _ in "abcdef"])
+        for _ in "qk"
+    )
+    q[:, :, 0], k[:3, :, 0], k[3:, :, 0] = 250, -240, 240
+    args = q.float(), k.float(), randn(rng, 6, 2, 16)
+    return Case("看得见的得分都在 -15000 左右", "all visible scores are around -15,000", args=args)
+
+
 def cases(rng: random.Random) -> dict[str, list[Case]]:
     return {
         "sample": [sample()],
@@ -65,6 +79,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             one(rng, "头数等于 token 数", "as many heads as tokens", 4, 4, 2, 4),
             overflow(rng),
             far_apart(rng),
+            far_below(rng),
         ],
         "random": [
             one(

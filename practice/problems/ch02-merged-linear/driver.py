@@ -1,8 +1,21 @@
 """Makes a merged layer, loads tensors and multiplies, and reports what can be seen after each."""
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from minisgl.layers.linear import MergedLinear
+
+PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot"}
+
+
+class Products(TorchDispatchMode):
+    """Counts the matrix products below whatever name the code has for them."""
+
+    count = 0
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        self.count += operator.overloadpacket.__name__ in PRODUCTS
+        return operator(*args, **(kwargs or {}))
 
 
 class Run:
@@ -35,11 +48,13 @@ class Run:
 
     def forward(self, x):
         before = x.clone()
-        pieces = self.layer.forward_split(x)
+        with Products() as products:
+            pieces = self.layer.forward_split(x)
         storages = {piece.untyped_storage().data_ptr() for piece in pieces}
         one_result = type(pieces) is tuple and len(storages) == 1
         return {
             "pieces": [piece.clone() for piece in pieces],
+            "products": products.count,
             "one_result": one_result,
             "x_kept": torch.equal(x, before),
         }

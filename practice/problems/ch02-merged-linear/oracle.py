@@ -51,7 +51,7 @@ def expected(case: Case) -> list[Any]:
                 ).reshape(len(x), len(rows))
                 for member, rows in weights.items()
             ]
-            results.append({"pieces": pieces, "one_result": True, "x_kept": True})
+            results.append({"pieces": pieces, "products": 1, "one_result": True, "x_kept": True})
     return results
 
 

@@ -62,6 +62,17 @@ def far_apart(rng: random.Random) -> Op:
     return ["attend", q, k, randn(rng, 8, 2, 16)]
 
 
+def far_below(rng: random.Random) -> Op:
+    """Scores around -15,000 for old keys and 15,000 for new ones, which the first do not see.
+
+    Whole numbers and a head_dim of 16: every way to scale gives these scores without an error.
+    """
+    q = torch.tensor([[[rng.randint(-2, 2) for _ in range(16)] for _ in "ab"] for _ in range(4)])
+    k = torch.tensor([[[rng.randint(-2, 2) for _ in range(16)] for _ in "ab"] for _ in range(8)])
+    q[:, :, 0], k[:6, :, 0], k[6:, :, 0] = 250, -240, 240
+    return ["attend", q.float(), k.float(), randn(rng, 8, 2, 16)]
+
+
 def drawn(rng: random.Random, most: int) -> Op:
     kv = rng.randint(1, 3)
     new, past = rng.randint(2, most), rng.randint(1, most)
@@ -99,6 +110,11 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             one("头数等于 token 数", "as many heads as tokens", attend(rng, 4, 2, 4, 2, 4)),
             one("得分大到 exp 溢出", "scores so large that exp overflows", overflow(rng)),
             one("得分相差很大", "scores that are far apart", far_apart(rng)),
+            one(
+                "看得见的得分都在 -15000 左右",
+                "all visible scores are around -15,000",
+                far_below(rng),
+            ),
             one(
                 "一个序列的几轮：两块提示词，三次 decode",
                 "rounds of one sequence: two chunks, three decodes",

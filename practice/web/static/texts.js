@@ -145,6 +145,10 @@ export const TEXTS = {
     "还没有结果。运行样例不计入尝试；提交会用新的输入判题。",
     "No result yet. A run of the samples is not counted; a submission is judged on fresh inputs.",
   ),
+  notAnswered: t(
+    "还没有结果。检查格式不看答案，也不计入尝试；提交才判答案。",
+    "No result yet. A check of the format is not counted; only a submission judges the answers.",
+  ),
   samplesPass: t("样例都对，可以提交了。", "The samples pass. Ready to submit."),
   formRight: t("格式正确，可以提交了。", "The form is right. Ready to submit."),
   ofRun: t("样例", "samples"),

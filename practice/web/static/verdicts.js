@@ -15,8 +15,11 @@ const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 export class Verdicts {
   constructor(problem, code, { open, accepted }) {
     Object.assign(this, { problem, code, open, accepted, busy: false });
-    this.panel = el("div", {}, el("p", { class: "quiet" }, TEXTS.nothingYet));
-    const run = problem.kind === "predict" ? TEXTS.check : TEXTS.run;
+    const predicts = problem.kind === "predict";
+    const [run, quiet] = predicts
+      ? [TEXTS.check, TEXTS.notAnswered]
+      : [TEXTS.run, TEXTS.nothingYet];
+    this.panel = el("div", {}, el("p", { class: "quiet" }, quiet));
     this.buttons = [
       this.#button("run", run, "", "'", "Control+' Control+Shift+Enter"),
       this.#button("submit", TEXTS.submit, "primary", "↵", "Control+Enter"),

@@ -153,6 +153,7 @@ def test_keyboard_alone_leads_from_the_list_to_an_accepted_answer(
     assert page.evaluate(inside)
     press("Tab")  # indents
     assert page.evaluate(inside)
+    assert "fresh inputs" not in str(page.text_content("body"))  # nothing is drawn for a prediction
     press("Control+a")
     answers = (ROOT / "practice/problems/ch01-predict-lengths/solution.py").read_text("utf-8")
     page.keyboard.type(answers)

@@ -31,7 +31,7 @@ class MLP(Layer):
 
 
 class DecoderLayer(Layer):
-    """Attention, then MLP, each before its own norm and added to the residual stream."""
+    """Attention, then MLP; each has a norm in front and adds its output to the residual stream."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.self_attn = Attention(
@@ -50,9 +50,9 @@ class DecoderLayer(Layer):
     def forward(
         self, x: torch.Tensor, residual: torch.Tensor, rotation: Rotation
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """One layer further: `x` is what came before and is not yet part of `residual`.
+        """Run one layer: `x` is the output of the previous block, not yet added to `residual`.
 
-        Both are `[num_tokens, hidden_size]`, and so is what comes back, to be read the same way.
+        Both are `[num_tokens, hidden_size]`; the results have the same shapes and meanings.
         """
         x, residual = self.input_layernorm.forward_add(x, residual)
         x = self.self_attn.forward(x, rotation)
@@ -67,11 +67,11 @@ class Decoder(Layer):
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size)
         self.layers = LayerList([DecoderLayer(config) for _ in range(config.num_layers)])
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self._rotary = Rotary(config.rotary)
+        self.rotary = Rotary(config.rotary)
 
     def forward(self, input_ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """`[num_tokens]` ids and positions to `[num_tokens, hidden_size]`."""
-        rotation = self._rotary.at(positions)
+        rotation = self.rotary.at(positions)
         x = self.embed_tokens.forward(input_ids)
         residual = torch.zeros_like(x)  # the first layer has nothing before it but `x`
         for layer in self.layers:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 
 from minisgl.core import Batch, Context, reset_global_ctx, set_global_ctx
-from minisgl.engine.config import EngineConfig, resolve_model
-from minisgl.engine.sample import TokenLogprob, sample, token_logprobs
+from minisgl.engine.config import EngineConfig
+from minisgl.engine.sample import sample
+from minisgl.models.folder import resolve_model
 from minisgl.models.weight import load_model
 
 
@@ -18,8 +17,7 @@ from minisgl.models.weight import load_model
 class ForwardOutput:
     """What a forward pass yields, one entry per request of the batch."""
 
-    next_tokens: torch.Tensor  # int32 [batch_size], on the CPU
-    logprobs: list[TokenLogprob | None]
+    next_tokens: torch.Tensor  # int32 [batch_size], on the device; NO_TOKEN without scores
 
 
 class Engine:
@@ -33,29 +31,23 @@ class Engine:
         """
         self.folder = resolve_model(config.model)
         self.model, self.model_config = load_model(
-            self.folder, config.compute_dtype, torch.device(config.device), progress
+            self.folder, config.compute_dtype, config.device, progress
         )
         self.config = config
+        self.max_seq_len = self.model_config.max_position_embeddings
         self.ctx = Context(page_size=1)
 
     @torch.inference_mode()
     def forward_batch(self, batch: Batch) -> ForwardOutput:
         """Compute the tokens of the one request in the batch, and choose its next.
 
-        `batch.input_ids` and `batch.positions` must be filled in.
+        All that the scheduler fills in of a batch must be there.
         """
         assert batch.size == 1, "dense attention takes all tokens of a batch for one text"
-        with self._entered(batch):
-            logits = self.model.forward()
-        tokens = sample(logits, batch, self.config.seed).cpu()
-        return ForwardOutput(tokens, token_logprobs(logits, tokens, batch.reqs))
-
-    @contextmanager
-    def _entered(self, batch: Batch) -> Iterator[None]:
-        """Make this engine's context the process's, so that several engines can live in one."""
         set_global_ctx(self.ctx)
         try:
             with self.ctx.forward_batch(batch):
-                yield
+                logits = self.model.forward()
         finally:
             reset_global_ctx()
+        return ForwardOutput(sample(logits, batch.sampling_args))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from minisgl.core import Batch, Req, SamplingParams
+from minisgl.core import SamplingParams
 from minisgl.engine.config import EngineConfig
 from minisgl.engine.engine import Engine
-from minisgl.engine.sample import TokenLogprob
-from minisgl.llm.output import FinishReason, GenerateOutput, StreamOutput
-from minisgl.llm.prompt import Message, Prompt, as_prompts, checked, encode
+from minisgl.llm.output import GenerateOutput
+from minisgl.llm.prompt import Message, Prompt, as_prompts, encode, is_chat, paired
+from minisgl.scheduler.request import Request
+from minisgl.scheduler.static import StaticScheduler
+from minisgl.tokenizer.detokenize import completion
+from minisgl.tokenizer.load import eos_token_ids, load_tokenizer
 
 
 class LLM:
@@ -29,17 +32,23 @@ class LLM:
         Raises:
             ValueError: there is no such model, or it cannot be computed right.
         """
-        self._engine: Engine | None = Engine(EngineConfig(model, **options), progress)
-        self.tokenizer = _load_tokenizer(self.engine.folder)
-        self._eos_ids = frozenset(self.engine.model_config.eos_token_ids)
-        self._num_reqs = 0
+        engine = Engine(EngineConfig(model, **options), progress)
+        self.tokenizer = load_tokenizer(engine.folder)
+        eos_ids = eos_token_ids(engine.folder, self.tokenizer)
+        self._scheduler: StaticScheduler | None = StaticScheduler(engine, eos_ids)
+        self._uids = count()
+
+    @property
+    def scheduler(self) -> StaticScheduler:
+        """What decides who is computed; a RuntimeError after `close`."""
+        if self._scheduler is None:
+            raise RuntimeError("this LLM is closed: make a new one")
+        return self._scheduler
 
     @property
     def engine(self) -> Engine:
-        """What computes; a ValueError after `close`."""
-        if self._engine is None:
-            raise ValueError("an LLM answers until it is closed, this one is: make a new one")
-        return self._engine
+        """What computes; a RuntimeError after `close`."""
+        return self.scheduler.engine
 
     def generate(
         self,
@@ -55,12 +64,16 @@ class LLM:
 
         Raises:
             ValueError: a prompt or a parameter that cannot be followed; nothing is computed then.
+            RuntimeError: the LLM is closed, or the computation of the batch failed.
         """
-        reqs = self._make_reqs(as_prompts(prompts), sampling_params)
-        return [
-            self._finish(req)
-            for req in tqdm(reqs, desc="generate", unit="request", disable=not progress)
-        ]
+        pairs = paired(as_prompts(prompts), sampling_params)
+        requests = [self._checked(*pair) for pair in pairs]
+        bar = tqdm(total=len(requests), desc="generate", disable=not progress)
+        with bar, self._opened(requests):
+            while any(request.finish_reason is None for request in requests):
+                self.scheduler.step()
+                bar.update(sum(request.finish_reason is not None for request in requests) - bar.n)
+        return [self._output(request) for request in requests]
 
     def chat(
         self, messages: Sequence[Message], sampling_params: SamplingParams | None = None
@@ -68,26 +81,15 @@ class LLM:
         """Answer one conversation: `[{"role": "user", "content": "…"}, …]`.
 
         Raises:
-            ValueError: as `generate`.
+            ValueError, RuntimeError: as `generate`.
         """
-        return self.generate([checked(messages, "list of messages")], sampling_params)[0]
-
-    def stream(
-        self, prompt: Prompt, sampling_params: SamplingParams | None = None
-    ) -> Iterator[StreamOutput]:
-        """Answer one prompt piece by piece: an output per token.
-
-        A piece may be empty: a character of several tokens comes with the last of them.
-
-        Raises:
-            ValueError: as `generate`, at the call.
-        """
-        [req] = self._make_reqs([checked(prompt)], sampling_params)
-        return self._stream(req)
+        if not is_chat(messages):
+            raise ValueError(f"chat takes a list of messages, got {reprlib.repr(messages)}")
+        return self.generate([messages], sampling_params)[0]
 
     def close(self) -> None:
-        """Give the memory of the model back; the object answers no more. May be called twice."""
-        self._engine = None
+        """Release the model's memory; the object answers no more. May be called twice."""
+        self._scheduler = None
 
     def __enter__(self) -> LLM:
         return self
@@ -95,108 +97,34 @@ class LLM:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _make_reqs(
-        self,
-        prompts: list[Prompt],
-        sampling_params: SamplingParams | Sequence[SamplingParams] | None,
-    ) -> list[Req]:
-        if sampling_params is None:
-            sampling_params = SamplingParams()
-        if isinstance(sampling_params, SamplingParams):
-            sampling_params = [sampling_params] * len(prompts)
-        if not isinstance(sampling_params, list | tuple) or not all(
-            isinstance(params, SamplingParams) for params in sampling_params
-        ):
-            raise ValueError(
-                f"sampling_params must be SamplingParams or a list of them, "
-                f"got {reprlib.repr(sampling_params)}"
-            )
-        if len(sampling_params) != len(prompts):
-            raise ValueError(
-                f"sampling_params must be one for all or one per prompt, got "
-                f"{len(sampling_params)} for {len(prompts)} prompts"
-            )
-        pairs = zip(prompts, sampling_params, strict=True)
-        reqs = [self._make_req(uid, *pair) for uid, pair in enumerate(pairs, self._num_reqs)]
-        self._num_reqs += len(reqs)
-        return reqs
-
-    def _make_req(self, uid: int, prompt: Prompt, params: SamplingParams) -> Req:
+    def _checked(self, prompt: Prompt, params: SamplingParams) -> Request:
         params.validate()
-        config = self.engine.model_config
-        ids = encode(prompt, self.tokenizer, config.vocab_size)
-        room = config.max_position_embeddings - len(ids)
+        ids = encode(prompt, self.tokenizer, self.engine.model_config.vocab_size)
+        room = self.engine.max_seq_len - len(ids)
         if room < 1:
             raise ValueError(
-                f"a prompt must be shorter than the model's context of "
-                f"{config.max_position_embeddings} tokens, this one has {len(ids)}: shorten it"
+                f"a prompt must be shorter than {self.engine.max_seq_len} tokens, this one has "
+                f"{len(ids)}: shorten it"
             )
-        return Req(
-            input_ids=torch.tensor(ids, dtype=torch.int32),
-            table_idx=0,
-            cached_len=0,
-            output_len=min(params.max_tokens, room),
-            uid=uid,
-            sampling_params=replace(params),  # the caller may go on to change his
-            cache_handle=None,
-        )
+        # A copy, so that the caller's later changes do not reach a running request.
+        return Request(next(self._uids), ids, min(params.max_tokens, room), replace(params))
 
-    def _run(self, req: Req) -> Iterator[tuple[int, TokenLogprob | None, FinishReason | None]]:
-        """Each token with its log probability, and with the last one why it is the last."""
-        reason = None
-        while reason is None:
-            output = self.engine.forward_batch(self._make_batch(req))
-            req.append_host(output.next_tokens)
-            req.device_len += 1  # and cached_len stays 0: the next pass computes the whole text
-            reason = finish_reason(req, self._eos_ids)
-            yield int(output.next_tokens), output.logprobs[0], reason
+    @contextmanager
+    def _opened(self, requests: list[Request]) -> Iterator[None]:
+        """Have `requests` computed; however the `with` block is left, they are over then."""
+        try:
+            for request in requests:
+                self.scheduler.add(request)
+            yield
+        finally:
+            for request in requests:
+                self.scheduler.abort(request.uid)
 
-    def _make_batch(self, req: Req) -> Batch:
-        batch = Batch([req], "prefill")
-        device = self.engine.config.device
-        batch.input_ids = req.input_ids[req.cached_len : req.device_len].to(device)
-        batch.positions = torch.arange(req.cached_len, req.device_len, device=device)
-        return batch
-
-    def _finish(self, req: Req) -> GenerateOutput:
-        token_ids, logprobs, reasons = (list(part) for part in zip(*self._run(req), strict=True))
+    def _output(self, request: Request) -> GenerateOutput:
+        assert request.finish_reason is not None
         return GenerateOutput(
-            text=self._decode(token_ids),
-            token_ids=token_ids,
-            finish_reason=reasons[-1],
-            num_prompt_tokens=req.prompt_len,
-            num_cached_tokens=0,
-            logprobs=None if req.sampling_params.logprobs is None else logprobs,
+            text=completion(self.tokenizer, request.input_ids, request.token_ids),
+            token_ids=request.token_ids,
+            finish_reason=request.finish_reason,
+            num_prompt_tokens=len(request.input_ids),
         )
-
-    def _stream(self, req: Req) -> Iterator[StreamOutput]:
-        token_ids: list[int] = []
-        sent = ""
-        for token, _, reason in self._run(req):
-            token_ids.append(token)
-            text = self._decode(token_ids)
-            # U+FFFD at the end is most likely the first bytes of a character still to come.
-            if text.endswith("\ufffd") and reason is None:
-                text = sent
-            yield StreamOutput(text[len(sent) :], [token], reason)
-            sent = text
-
-    def _decode(self, token_ids: list[int]) -> str:
-        # Cleaning up spaces would change text that a stream has already sent.
-        return self.tokenizer.decode(
-            token_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
-        )
-
-
-def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    try:
-        return AutoTokenizer.from_pretrained(folder)
-    except Exception as error:  # its errors are of many kinds
-        raise ValueError(f"{folder} must hold a tokenizer (tokenizer.json): {error}") from error
-
-
-def finish_reason(req: Req, eos_ids: Collection[int]) -> FinishReason | None:
-    """Why `req` ends with its newest token, or None while it goes on."""
-    if int(req.input_ids[-1]) in eos_ids and not req.sampling_params.ignore_eos:
-        return "stop"
-    return "length" if len(req.input_ids) == req.max_device_len else None

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HFValidationError
+
+from minisgl.utils.check import check_number
 
 DEFAULT_MAX_SEQ_LEN = 8192
-_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model"]
-_DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-_SECOND_COPY = ["consolidated*.safetensors"]  # the same weights, for another program
+_INT32 = 2**31 - 1  # places in the cache are counted in int32
 
 
 @dataclass(frozen=True)
@@ -33,54 +31,13 @@ class EngineConfig:
     max_seq_len: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for what this machine cannot compute, or what no request fits in."""
-        _check_compute(self.device, self.dtype)
-        # A request has a prompt's token and a new one.
-        for name, low in {"max_running_reqs": 1, "max_seq_len": 2}.items():
-            value = getattr(self, name)
-            if name == "max_seq_len" and value is None:
-                continue
-            if type(value) is not int or value < low:
-                raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
+        """Raise ValueError for sizes that no request fits in."""
+        check_number("seed", self.seed, whole=True)
+        check_number("max_running_reqs", self.max_running_reqs, low=1, high=_INT32, whole=True)
+        if self.max_seq_len is not None:  # a prompt's token and a new one
+            check_number("max_seq_len", self.max_seq_len, low=2, high=_INT32, whole=True)
 
     @property
     def compute_dtype(self) -> torch.dtype:
         """`dtype`, or what suits the device."""
-        if self.dtype is not None:
-            return self.dtype
-        is_cpu = torch.device(self.device).type == "cpu"
-        return torch.float32 if is_cpu else torch.bfloat16
-
-
-def _check_compute(device: str, dtype: torch.dtype | None) -> None:
-    if dtype is not None and dtype not in _DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype!r}")
-    try:
-        torch.empty(0, device=torch.device(device))
-    except Exception as error:  # of another kind for every device that is not there
-        raise ValueError(
-            f"device must be one that torch can use here, such as 'cpu', got {device!r}: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
-
-
-def resolve_model(model: str | Path) -> Path:
-    """The folder of a model; one of the hub is downloaded first, or found in the hub's cache.
-
-    Raises:
-        ValueError: neither a folder nor a repository that the hub could give.
-    """
-    if not isinstance(model, str | Path):
-        raise ValueError(f"the model must be a folder or the name of a repository, got {model!r}")
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        return folder
-    try:
-        return Path(
-            snapshot_download(str(model), allow_patterns=_FILES, ignore_patterns=_SECOND_COPY)
-        )
-    except (HFValidationError, OSError) as error:
-        raise ValueError(
-            f"the model must be a folder or a repository of the Hugging Face hub, {model} is no "
-            f"folder here and the hub did not give it ({type(error).__name__}): check the name"
-        ) from error
+        return self.dtype or (torch.float32 if self.device == "cpu" else torch.bfloat16)

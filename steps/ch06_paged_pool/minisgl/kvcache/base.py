@@ -1,10 +1,18 @@
-"""What every KV cache offers to attention."""
+"""What a KV cache offers: places to attention, and pages to requests."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
+
+
+@dataclass(frozen=True, eq=False)
+class BaseCacheHandle:
+    """What a request holds in the cache. Compared by identity, as requests are."""
+
+    pages: list[int]  # in the order of its tokens
 
 
 class BaseKVCachePool(ABC):

@@ -1,0 +1,26 @@
+"""From tokens to text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from transformers import PreTrainedTokenizerBase
+
+
+def completion(
+    tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int], token_ids: Sequence[int]
+) -> str:
+    """The text that `token_ids` add to a prompt: the prompt's text and it are the decoded whole.
+
+    On their own some tokens decode to something else: the first word loses the space before it
+    in many vocabularies, and a character that the prompt began lacks its first bytes.
+    """
+    begun = decode(tokenizer, prompt_ids).rstrip("\ufffd")  # the mark of an unfinished character
+    return decode(tokenizer, [*prompt_ids, *token_ids])[len(begun) :]
+
+
+def decode(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> str:
+    """The text of tokens, special ones left out and spaces as they are."""
+    return tokenizer.decode(
+        list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+    )

@@ -1,0 +1,36 @@
+"""What the scheduler, and all above it, know of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+
+from minisgl.core import Req, SamplingParams
+
+FinishReason = Literal["stop", "length", "error"]
+
+
+@dataclass(eq=False)
+class Request:
+    """What a user asked for, and what has come of it so far. Compared by identity, as `Req` is."""
+
+    uid: int
+    input_ids: list[int]
+    output_len: int  # how many tokens may be generated
+    sampling_params: SamplingParams
+
+    token_ids: list[int] = field(default_factory=list)  # the generated ones
+    finish_reason: FinishReason | None = None
+
+    # From its admission on:
+    req: Req = field(init=False)
+    generator: torch.Generator = field(init=False)  # draws the tokens of this request alone
+
+
+def finish_reason(req: Req, eos_ids: frozenset[int]) -> FinishReason | None:
+    """Why `req` ends with its newest token, or None while it goes on."""
+    if int(req.input_ids[-1]) in eos_ids and not req.sampling_params.ignore_eos:
+        return "stop"
+    return "length" if len(req.input_ids) == req.max_device_len else None

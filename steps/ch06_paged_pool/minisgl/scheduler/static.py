@@ -1,0 +1,152 @@
+"""The static scheduler: whoever waits becomes a batch, and nobody joins it while it runs."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import torch
+
+from minisgl.core import Batch, Req
+from minisgl.engine.engine import Engine
+from minisgl.engine.sample import SamplingArgs, make_generator
+from minisgl.kvcache.manager import CacheManager
+from minisgl.scheduler.request import Request, finish_reason
+from minisgl.scheduler.table import TableManager
+
+
+class StaticScheduler:
+    """Takes requests from `add` to their last token, one step at a time.
+
+    One thread at a time may add and step; any may abort.
+    """
+
+    def __init__(self, engine: Engine, eos_ids: frozenset[int]) -> None:
+        self.engine = engine
+        self._eos_ids = eos_ids
+        self._waiting: deque[Request] = deque()
+        self._running: list[Request] = []
+        self._aborted: deque[int] = deque()
+        self._in_step = False
+        page_table = engine.ctx.page_table
+        self._table = TableManager(page_table)
+        self._cache = CacheManager(engine.num_pages, engine.config.page_size, page_table)
+
+    def add(self, request: Request) -> None:
+        """Let a request wait for the next batch."""
+        self._waiting.append(request)
+
+    def abort(self, uid: int) -> None:
+        """End a request before the next step; one that has ended already is left alone.
+
+        It is only noted here: a stream that nobody reads any more may be dropped anywhere, in
+        the middle of a step too.
+        """
+        self._aborted.append(uid)
+
+    def step(self) -> None:
+        """Compute a token for each request of the batch; without a batch, form one first."""
+        self._recover()
+        self._in_step = True
+        self._drop_aborted()
+        if not self._running:
+            self._admit()
+        for request in self._running:
+            self._compute(request)
+        self._end([entry for entry in self._running if entry.finish_reason is not None])
+        self._in_step = False
+
+    def check_invariants(self) -> None:
+        """Assert that each row and each page is free, or belongs to one request."""
+        self._recover()
+        reqs = [request.req for request in self._running]
+        self._table.check_invariants(reqs)
+        self._cache.check_invariants(reqs)
+
+    def _recover(self) -> None:
+        """End the batch of a step that raised; a Ctrl-C does that anywhere.
+
+        Nothing is known of the rows and pages that it was about to give or take, so all are free.
+        """
+        if self._in_step:
+            for request in self._running:
+                request.finish_reason = "error"
+            self._running = []
+            self._table.reset()
+            self._cache.reset()
+            self._in_step = False
+
+    def _drop_aborted(self) -> None:
+        if not self._aborted:
+            return
+        aborted = {self._aborted.popleft() for _ in range(len(self._aborted))}
+        self._waiting = deque(entry for entry in self._waiting if entry.uid not in aborted)
+        self._end([entry for entry in self._running if entry.uid in aborted])
+
+    def _end(self, leaving: list[Request]) -> None:
+        """Take requests out of the batch, and back what they hold."""
+        for request in leaving:
+            self._cache.free(request.req)
+            self._table.free(request.req.table_idx)
+            self._running.remove(request)
+
+    def _admit(self) -> None:
+        """The first that wait become the batch, while rows and pages last."""
+        while self._waiting and self._start(self._waiting[0]):
+            self._running.append(self._waiting[0])
+            self._waiting.popleft()
+
+    def _start(self, request: Request) -> bool:
+        """Give a request its row and pages, unless it does not fit beside the batch."""
+        if not self._table.num_free_rows:
+            return False
+        table_idx = self._table.allocate()
+        # The last token is only ever an output: it needs no place.
+        num_tokens = len(request.input_ids) + request.output_len - 1
+        handle = self._cache.reserve(table_idx, num_tokens)
+        if handle is None:
+            self._table.free(table_idx)
+            return False
+        req = request.req = Req(
+            input_ids=torch.tensor(request.input_ids, dtype=torch.int32),
+            table_idx=table_idx,
+            cached_len=0,
+            output_len=request.output_len,
+            uid=request.uid,
+            sampling_params=request.sampling_params,
+            cache_handle=handle,
+        )
+        self._table.token_pool[table_idx, : req.device_len] = req.input_ids
+        config = self.engine.config
+        request.generator = make_generator(req, config.seed, config.device)
+        return True
+
+    def _compute(self, request: Request) -> None:
+        """One more token."""
+        req = request.req
+        next_token = self.engine.forward_batch(self._make_batch(request)).next_tokens
+        self._table.token_pool[req.table_idx, req.device_len] = next_token[0]
+        req.complete_one()
+        self._accept(request, next_token.cpu())
+
+    def _make_batch(self, request: Request) -> Batch:
+        """The tokens of a request that have no KV yet."""
+        req, device = request.req, self.engine.config.device
+        batch = Batch([req], "decode" if req.extend_len == 1 else "prefill")
+        row, new = req.table_idx, slice(req.cached_len, req.device_len)
+        batch.positions = torch.arange(new.start, new.stop, device=device)
+        batch.input_ids = self._table.token_pool[row, new]
+        batch.out_loc = self._table.page_table[row, new]
+        batch.logits_rows = torch.tensor([req.extend_len - 1], device=device)
+        batch.sampling_args = SamplingArgs([req.sampling_params], [request.generator])
+        return batch
+
+    def _accept(self, request: Request, next_token: torch.Tensor) -> None:
+        """Take over a sampled token, int32 `[1]` on the CPU; a RuntimeError where it is none."""
+        if next_token < 0:
+            raise RuntimeError(
+                f"request {request.uid} has scores that are NaN or infinite: check the model's "
+                "weights, or choose a dtype with a larger range"
+            )
+        request.req.append_host(next_token)
+        request.token_ids.append(int(next_token))
+        request.finish_reason = finish_reason(request.req, self._eos_ids)
