@@ -12,16 +12,21 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from minisgl import LLM, SamplingParams
+from minisgl.llm import GenerateOutput
+
+
+def show(prompt: str, output: GenerateOutput) -> None:
+    print(f"> {prompt}\n{output.text}")
+    print(f"[{output.num_prompt_tokens} + {len(output.token_ids)} tokens, {output.finish_reason}]")
 
 
 def compare(llm: LLM, prompt: str) -> None:
-    output = llm.generate(prompt, SamplingParams(max_tokens=32))[0]
+    [output] = llm.generate(prompt, SamplingParams(max_tokens=32))
     oracle = AutoModelForCausalLM.from_pretrained(llm.engine.folder, dtype=torch.float32)
     ids = llm.tokenizer(prompt, return_tensors="pt")
     expected = oracle.generate(**ids, max_new_tokens=32, do_sample=False)
     same = output.token_ids == expected[0, output.num_prompt_tokens :].tolist()
-    print(f"> {prompt}\n{output.text}")
-    print(f"[{output.num_prompt_tokens} + {len(output.token_ids)} tokens, {output.finish_reason}]")
+    show(prompt, output)
     print(tr("与 transformers 相同：", "equal to transformers:"), same)
 
 
@@ -29,25 +34,22 @@ def running_example(llm: LLM) -> None:
     """The request that comes back through the book; eight tokens end it by length."""
     question = [{"role": "user", "content": "请解释什么是 KV Cache？"}]
     output = llm.chat(question, SamplingParams(max_tokens=8))
-    print(f"\n> {question[0]['content']}\n{output.text}")
-    print(f"[{output.num_prompt_tokens} + {len(output.token_ids)} tokens, {output.finish_reason}]")
-    pieces = [piece.text for piece in llm.stream(question, SamplingParams(max_tokens=8))]
-    print(tr("逐个 token：", "token by token:"), pieces)
+    print()
+    show(question[0]["content"], output)
+    print(tr("逐个 token：", "token by token:"), llm.tokenizer.batch_decode(output.token_ids))
 
 
 def sampling(llm: LLM) -> None:
-    """Sampling is a property of the request: the same seed gives the same text, in any company."""
+    """How tokens are chosen is a property of the request: the same seed gives the same text."""
     prompt = "Once upon a time there was a"
+    greedy, again = tr("贪心", "greedy"), tr("seed 1，再来一次", "seed 1 again")
     settings = {
-        tr("贪心", "greedy"): SamplingParams(max_tokens=16),
+        greedy: SamplingParams(max_tokens=16),
         "seed 1": SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=16),
         "seed 2": SamplingParams(temperature=0.8, top_p=0.9, seed=2, max_tokens=16),
-        tr("seed 1，再来一次", "seed 1 again"): SamplingParams(
-            temperature=0.8, top_p=0.9, seed=1, max_tokens=16
-        ),
-        tr("贪心 + 重复惩罚", "greedy, penalised"): SamplingParams(
-            repetition_penalty=1.3, max_tokens=16
-        ),
+        again: SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=16),
+        "temperature 2": SamplingParams(temperature=2.0, seed=1, max_tokens=16),
+        "temperature 2, top_k 5": SamplingParams(temperature=2.0, top_k=5, seed=1, max_tokens=16),
     }
     outputs = llm.generate([prompt] * len(settings), list(settings.values()))
     print(f"\n> {prompt} …")
@@ -57,12 +59,12 @@ def sampling(llm: LLM) -> None:
 
 def cost(llm: LLM) -> None:
     print(tr("\n文本长度   ms/token", "\n  length   ms/token"))
+    one = SamplingParams(max_tokens=1)
     for length in (16, 64, 256, 1024):
-        stream = llm.stream([0] * length, SamplingParams(max_tokens=3, ignore_eos=True))
-        next(stream)  # the first pass of a length also pays for its memory
+        llm.generate([0] * length, one)  # the first pass of a length also pays for its memory
         start = time.perf_counter()
-        count = len(list(stream))
-        print(f"{length:>8}{measured(1000 * (time.perf_counter() - start) / count):>11}")
+        llm.generate([0] * length, one)
+        print(f"{length:>8}{measured(1000 * (time.perf_counter() - start)):>11}")
 
 
 torch.set_num_threads(2)

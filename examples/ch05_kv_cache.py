@@ -9,6 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from minisgl.core import Batch, Req, SamplingParams
+from minisgl.engine.sample import SamplingArgs
 from minisgl.llm import LLM
 
 QUESTION = [{"role": "user", "content": "请解释什么是 KV Cache？"}]
@@ -27,6 +28,8 @@ def forward(req: Req) -> torch.Tensor:
     batch.positions = torch.arange(req.cached_len, req.device_len)
     batch.input_ids = req.input_ids[batch.positions]
     batch.out_loc = batch.positions + cache.span(req.table_idx, req.device_len).start
+    batch.logits_rows = torch.tensor([req.extend_len - 1])
+    batch.sampling_args = SamplingArgs([params], [torch.Generator()])
     return engine.forward_batch(batch).next_tokens
 
 

@@ -1,4 +1,4 @@
-"""Chapter 6: the memory of four rows, drawn as rows and as pages; then 16 streams at once in it."""
+"""Chapter 6: the memory of four rows, drawn as rows and as pages; then 20 questions ask for it."""
 
 import _step
 
@@ -7,12 +7,16 @@ import torch
 from minisgl.core import Req, SamplingParams
 from minisgl.kvcache.manager import CacheManager
 from minisgl.llm import LLM
+from minisgl.scheduler.request import Request
 from minisgl.scheduler.table import TableManager
 
 NUM_ROWS, MAX_SEQ_LEN, PAGE_SIZE = 4, 256, 16
 NUM_PAGES = NUM_ROWS * MAX_SEQ_LEN // PAGE_SIZE
 LENGTHS = [24, 100, 40, 180, 16, 60, 33, 90, 20, 12, 50, 150, 17, 70, 28]  # most texts are short
-NAMES = "France Japan Egypt Italy Spain Chile India Cuba Peru Iran Iraq Syria Laos Oman Kenya Mali"
+NAMES = (
+    "France Japan Egypt Italy Spain Chile India Cuba Peru Iran Iraq Syria Laos Oman Kenya Mali "
+    "Qatar Nepal Ghana Haiti"
+)
 torch.set_num_threads(1)
 
 table = TableManager(torch.zeros(32, MAX_SEQ_LEN, dtype=torch.int32))
@@ -21,9 +25,12 @@ running: dict[str, Req] = {}
 
 
 def admit(name: str, length: int) -> None:
-    prompt = torch.zeros(length - 1, dtype=torch.int32)
-    running[name] = Req(prompt, table.allocate(), 0, 1, 0, SamplingParams(), None)
-    pages.allocate(running[name])
+    """A prompt of `length` tokens, and one of output, which needs no place."""
+    table_idx = table.allocate()
+    handle = pages.reserve(table_idx, length)
+    assert handle is not None
+    prompt = torch.zeros(length, dtype=torch.int32)
+    running[name] = Req(prompt, table_idx, 0, 1, 0, SamplingParams(), handle)
 
 
 def finish(name: str) -> None:
@@ -36,8 +43,8 @@ def show(zh: str, en: str) -> None:
     """A letter for each page, its owner's; a dot where it is free."""
     squares = ["·"] * NUM_PAGES
     for name, req in running.items():
-        for location in table.page_table[req.table_idx, : req.max_device_len].tolist():
-            squares[location // PAGE_SIZE] = name
+        for page in req.cache_handle.pages:
+            squares[page] = name
     print(f"  {''.join(squares)}  {_step.tr(zh, en)}")
 
 
@@ -62,20 +69,26 @@ for name in "beh":
     finish(name)
 show("b、e、h 结束", "b, e and h are done")
 admit("P", 6 * PAGE_SIZE)
-show("P 要 6 页：有正好的一段", "P needs 6: there is a run of just that")
+show("P 要 6 页：最后还回来的 6 页", "P needs 6: the 6 that came back last")
 admit("Q", 8 * PAGE_SIZE)
-show("Q 要 8 页：没有这么长的一段，照样放得下", "Q needs 8: no run is that long, and it still fits")
+show("Q 要 8 页：没有连着的 8 页，照样放得下", "Q needs 8: no 8 lie together, and it fits")
 
 llm = LLM(_step.model_dir(), page_size=PAGE_SIZE, num_pages=NUM_PAGES, max_seq_len=MAX_SEQ_LEN)
-params = SamplingParams(max_tokens=50, ignore_eos=True)
-names = NAMES.split()
-streams = [llm.stream(f"The capital of {name} is", params) for name in names]
-answers = [next(stream).text for stream in streams]
-for number, stream in enumerate(streams):  # all are open, and take turns
-    answers[number] += next(stream).text
-print(_step.tr(f"\n{len(names)} 个流同时打开：", f"\n{len(names)} streams are open at once:"))
-print(" ", ", ".join(name + text for name, text in zip(names, answers, strict=True)))
-try:
-    llm.generate("The capital of Cuba is", params)
-except RuntimeError as error:
-    print(_step.tr("再来一个：", "one more:"), error)
+waiting = []
+for uid, name in enumerate(NAMES.split()):
+    ids = llm.tokenizer(f"The capital of {name} is")["input_ids"]
+    waiting.append(Request(uid, ids, 50, SamplingParams(max_tokens=50, ignore_eos=True)))
+    llm.scheduler.add(waiting[-1])
+need = -(-(len(waiting[0].input_ids) + 50 - 1) // PAGE_SIZE)
+zh = f"\n{len(waiting)} 个提问，每个要 {need} 页，一共只有 {NUM_PAGES} 页："
+en = f"\n{len(waiting)} questions of {need} pages each, {NUM_PAGES} pages in all:"
+print(_step.tr(zh, en))
+while waiting:
+    llm.scheduler.step()
+    llm.scheduler.step()
+    batch = [request for request in waiting if request.token_ids]
+    texts = [llm.tokenizer.decode(request.input_ids[-2:] + request.token_ids) for request in batch]
+    print(_step.tr("一个 batch：", "a batch of"), len(batch), "·", ",".join(texts))
+    waiting = waiting[len(batch) :]
+    for request in batch:  # two tokens are enough to see; the pages go to the next batch
+        llm.scheduler.abort(request.uid)

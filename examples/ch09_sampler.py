@@ -107,12 +107,8 @@ def logprobs(llm: LLM) -> None:
 
 
 def cost() -> None:
-    print(
-        tr(
-            "\n每行毫秒：\n  行数    排序    阈值    倍数",
-            "\nms per row:\n  rows    sort  thresh.   ratio",
-        )
-    )
+    print(tr("\n每行毫秒：", "\nms per row:"))
+    print(tr("  行数    排序    阈值    倍数", "  rows    sort  thresh.  ratio"))
     params = SamplingParams(temperature=0.8, top_p=0.9)
     for rows in (1, 8, 32):
         logits = scores_of(" ".join([STORY] * 8))[:rows]

@@ -18,3 +18,8 @@ def __getattr__(name: str) -> Any:
     if name in places:
         return getattr(import_module(places[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Offer the public names, which are not there before they are asked for."""
+    return sorted(__all__)

@@ -1,34 +1,49 @@
-"""Chapter 4: prompts in, text out: the engine's greedy tokens are those of transformers."""
+"""Chapter 4: prompts in, text out: the engine's greedy tokens are those of transformers.
+
+In the order in which the files build on each other: a right file passes its own part before the
+next one is written.
+"""
 
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import os
+import random
+import reprlib
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from huggingface_hub.errors import LocalEntryNotFoundError
-from transformers import AutoModelForCausalLM
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 import minisgl
 from minisgl.core import Batch, Req, SamplingParams, get_global_ctx
-from minisgl.engine import config as engine_config
-from minisgl.engine.config import EngineConfig, resolve_model
+from minisgl.engine import sample
+from minisgl.engine.config import EngineConfig
 from minisgl.engine.engine import Engine
 from minisgl.llm import LLM, GenerateOutput
-from minisgl.llm.llm import finish_reason
-from minisgl.llm.prompt import encode
+from minisgl.llm.prompt import as_prompts, encode, is_chat, paired
+from minisgl.scheduler.request import Request, finish_reason
+from minisgl.scheduler.static import StaticScheduler
+from minisgl.tokenizer import detokenize
+from minisgl.tokenizer.load import load_tokenizer
 from tiny_models import ARCHITECTURES, BOS, IM_END, IM_START, make_tiny_model
 
 TinyModel = Callable[[str], Path]
+
+CONTEXT = 1024  # of the tiny models
+# While everything is computed again for each token, the real model is asked for few.
+HAS_KV_CACHE = find_spec("minisgl.kvcache") is not None
 
 ENGLISH = "The engine reads a prompt, computes keys and values, and"
 CHINESE = "请解释什么是 KV Cache？"
@@ -37,18 +52,25 @@ MESSAGES = [
     {"role": "system", "content": "You answer in one sentence."},
     {"role": "user", "content": "What does a scheduler do?"},
 ]
-PROMPTS = {
-    "English": "Once upon a time there was a little girl who lived",
-    "question": "What is the capital of France?",
-    "Chinese": CHINESE,
-    "code": 'def fibonacci(n):\n    """Return the n-th Fibonacci number."""\n',
-    "numbers": "1 2 3 5 8 13 21 34",
-    "emoji and accents": "Un café ☕, s’il vous plaît 😀! ",
-    "one token": "The",
-    "500 tokens": " ".join(["The quick brown fox jumps over the lazy dog."] * 50),
-}
-# Divergences that count as equal, since fp32 itself does not decide there.
-CLOSE_CALLS: list[str] = []
+
+
+def greedy(max_tokens: int = 64, **params: Any) -> SamplingParams:
+    return SamplingParams(max_tokens=max_tokens, ignore_eos=True, **params)
+
+
+def sampled(seed: int | None = 0, max_tokens: int = 32) -> SamplingParams:
+    """So hot that the tiny models, which are sure of their tokens, write many texts."""
+    return SamplingParams(temperature=8.0, seed=seed, max_tokens=max_tokens, ignore_eos=True)
+
+
+@cache
+def engine_of(folder: Path) -> Engine:
+    return Engine(EngineConfig(folder))
+
+
+@cache
+def oracle_of(folder: Path) -> Any:
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 @cache
@@ -57,25 +79,14 @@ def llm_of(folder: Path) -> LLM:
     return LLM(folder)
 
 
-@cache
-def oracle_of(folder: Path) -> Any:
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+def answer(output: GenerateOutput) -> tuple[str, list[int], str, int]:
+    """What an answer says, without what it has cost."""
+    return output.text, output.token_ids, output.finish_reason, output.num_prompt_tokens
 
 
-def greedy(max_tokens: int = 64, **params: Any) -> SamplingParams:
-    return SamplingParams(max_tokens=max_tokens, ignore_eos=True, **params)
-
-
-def sampled(seed: int | None = 0, max_tokens: int = 32, **params: Any) -> SamplingParams:
-    return SamplingParams(
-        temperature=1.0, seed=seed, max_tokens=max_tokens, ignore_eos=True, **params
-    )
-
-
-def one(outputs: Sequence[GenerateOutput]) -> GenerateOutput:
-    """The only output, without what a prefix cache (chapter 8) has spared it."""
-    [output] = outputs
-    return replace(output, num_cached_tokens=0)
+def ask(llm: LLM, prompt: Any, params: SamplingParams) -> GenerateOutput:
+    [output] = llm.generate([prompt], params)
+    return output
 
 
 @torch.inference_mode()
@@ -96,14 +107,582 @@ def first_divergence(
     return None
 
 
-def edited_model(folder: Path, arch: str, **tokenizer_config: Any) -> Path:
+# --- Parameters -------------------------------------------------------------------------------
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("temperature", [-0.1, NAN, INF, 10**400, "1", None, True]),
+        ("top_k", [-2, 1.0, True, None]),
+        ("top_p", [0, -0.5, 1.01, NAN, "1"]),
+        ("max_tokens", [0, -1, 1.0, True, None]),
+        ("seed", [1.0, "1", True, 2**63, -(2**63) - 1]),
+    ],
+)
+def test_a_parameter_that_no_sampler_can_follow_is_refused(name: str, values: list[Any]) -> None:
+    for value in values:
+        params = SamplingParams(**{name: value})
+        with pytest.raises(ValueError, match=f"{name} must be .*, got {reprlib.repr(value)}"):
+            params.validate()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("temperature", [0, 0.0, 5e-324, 1, 1e308, 10**300]),
+        ("top_k", [-1, 0, 1, 10**30]),
+        ("top_p", [5e-324, 0.5, 1, 1.0]),
+        ("max_tokens", [1, 10**30]),
+        ("seed", [None, 0, -1, 2**63 - 1, -(2**63)]),
+    ],
+)
+def test_parameters_at_their_bounds_are_accepted(name: str, values: list[Any]) -> None:
+    for value in values:
+        SamplingParams(**{name: value}).validate()
+
+
+@pytest.mark.parametrize("seed", [1.0, None, True, "1", 2**63, 10**30])
+def test_an_engine_s_seed_is_one_that_a_generator_takes(seed: Any) -> None:
+    with pytest.raises(ValueError, match=f"seed must be .*, got {seed!r}"):
+        EngineConfig("model", seed=seed)
+
+
+def test_the_device_decides_the_dtype_unless_one_is_given() -> None:
+    assert EngineConfig("model").compute_dtype == torch.float32
+    # Any device that is not a CPU; this one is everywhere.
+    assert EngineConfig("model", device="meta").compute_dtype == torch.bfloat16
+    assert EngineConfig("model", dtype=torch.float16).compute_dtype == torch.float16
+
+
+# --- The engine -------------------------------------------------------------------------------
+
+
+def batch_of(engine: Engine, ids: list[int]) -> Batch:
+    """A new request, as the scheduler hands it to the engine."""
+    if HAS_KV_CACHE:
+        return _batch_of_the_scheduler(engine, ids)
+    no_handle: Any = None
+    prompt = torch.tensor(ids, dtype=torch.int32)
+    batch = Batch([Req(prompt, 0, 0, 1, 0, SamplingParams(), no_handle)], "prefill")
+    batch.input_ids, batch.positions = prompt, torch.arange(len(ids))
+    batch.logits_rows = torch.tensor([len(ids) - 1])
+    sampling: Any = sample
+    batch.sampling_args = sampling.SamplingArgs([SamplingParams()], [torch.Generator()])
+    return batch
+
+
+def _batch_of_the_scheduler(engine: Engine, ids: list[int]) -> Batch:
+    """It has more to say from chapter 5 on: where keys and values lie."""
+    batches: list[Batch] = []
+
+    def keep(batch: Batch) -> None:
+        batches.append(batch)
+        raise InterruptedError
+
+    scheduler = StaticScheduler(engine, frozenset())
+    scheduler.add(Request(0, ids, 1, SamplingParams()))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr(engine, "forward_batch", keep)
+        scheduler.step()
+    return batches[0]
+
+
+@pytest.mark.parametrize("ids", [[300], [5, 6, 7], list(range(3, 100))])
+def test_forward_batch_yields_the_next_token_of_a_request(
+    tiny_model: TinyModel, ids: list[int]
+) -> None:
+    engine = engine_of(tiny_model("llama"))
+    tokens = engine.forward_batch(batch_of(engine, ids)).next_tokens
+    expected = oracle_of(tiny_model("llama"))(torch.tensor([ids])).logits[0, -1].argmax()
+    assert tokens.tolist() == [int(expected)]
+    assert (tokens.dtype, tokens.device.type) == (torch.int32, engine.config.device)
+
+
+def test_after_a_pass_that_fails_the_next_one_works(tiny_model: TinyModel) -> None:
+    engine = engine_of(tiny_model("llama"))
+    expected = engine.forward_batch(batch_of(engine, [5, 6, 7])).next_tokens
+    broken = batch_of(engine, [5, 6, 7])
+    broken.input_ids = torch.tensor([10**6])
+    with pytest.raises(IndexError):
+        engine.forward_batch(broken)
+    with pytest.raises(AssertionError):
+        get_global_ctx()
+    assert torch.equal(engine.forward_batch(batch_of(engine, [5, 6, 7])).next_tokens, expected)
+
+
+def test_two_engines_in_one_process_do_not_disturb_each_other(tiny_model: TinyModel) -> None:
+    engines = [engine_of(tiny_model(arch)) for arch in ("llama", "qwen3")]
+    alone = [engine.forward_batch(batch_of(engine, [5, 6])).next_tokens for engine in engines]
+    assert not torch.equal(*alone)
+    for engine, expected in [*zip(engines, alone, strict=True)] * 2:
+        assert torch.equal(engine.forward_batch(batch_of(engine, [5, 6])).next_tokens, expected)
+
+
+def test_the_longest_text_is_the_model_s_context(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama", tmp_path, max_position_embeddings=40)
+    assert Engine(EngineConfig(folder)).max_seq_len == 40
+
+
+def test_the_engine_loads_into_the_type_that_is_asked_for(tiny_model: TinyModel) -> None:
+    engine = Engine(EngineConfig(tiny_model("llama"), dtype=torch.bfloat16))
+    assert engine.model.model.norm.weight.dtype == torch.bfloat16
+    assert engine.forward_batch(batch_of(engine, [5, 6])).next_tokens.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        ({"device": "nowhere"}, "'nowhere'"),
+        ({"device": None}, "None"),
+        ({"dtype": torch.int32}, "torch.int32"),
+        ({"dtype": "float32"}, "'float32'"),
+    ],
+)
+def test_what_this_machine_cannot_compute_is_refused_before_the_model_is_loaded(
+    tmp_path: Path, options: dict[str, Any], value: str
+) -> None:
+    [name] = options
+    with pytest.raises(ValueError, match=f"{name} must be .*, got {value}"):
+        Engine(EngineConfig(tmp_path, **options))
+
+
+# --- When a request ends ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("last", "room", "ignore_eos", "reason"),
+    [(9, 1, False, None), (9, 0, False, "length"), (2, 1, False, "stop"), (2, 0, False, "stop"),
+     (3, 1, False, "stop"), (2, 1, True, None), (2, 0, True, "length")],
+)  # fmt: skip
+def test_one_function_says_why_a_request_ends(
+    last: int, room: int, ignore_eos: bool, reason: str | None
+) -> None:
+    params = SamplingParams(ignore_eos=ignore_eos)
+    no_handle: Any = None
+    req = Req(torch.tensor([4, 5], dtype=torch.int32), 0, 0, 1 + room, 0, params, no_handle)
+    req.append_host(torch.tensor([last], dtype=torch.int32))
+    assert finish_reason(req, frozenset({2, 3})) == reason
+
+
+# --- The scheduler ----------------------------------------------------------------------------
+
+
+def scheduler_of(folder: Path, eos_ids: Sequence[int] = (2,)) -> StaticScheduler:
+    return StaticScheduler(engine_of(folder), frozenset(eos_ids))
+
+
+def request(uid: int, output_len: int, **params: Any) -> Request:
+    """Of a prompt that follows from its number."""
+    ids = random.Random(uid).choices(range(3, 384), k=5 + uid)
+    return Request(uid, ids, output_len, SamplingParams(**{"ignore_eos": True, **params}))
+
+
+def finish(scheduler: StaticScheduler, requests: Sequence[Request]) -> list[list[int]]:
+    """Step until all of them have ended; their tokens."""
+    for _ in range(200):
+        if all(entry.finish_reason is not None for entry in requests):
+            break
+        scheduler.step()
+    assert all(entry.finish_reason is not None for entry in requests), "200 steps were too few"
+    return [entry.token_ids for entry in requests]
+
+
+def alone(folder: Path, uid: int, output_len: int) -> list[int]:
+    """What a request gets that nobody is beside."""
+    scheduler, entry = scheduler_of(folder), request(uid, output_len)
+    scheduler.add(entry)
+    return finish(scheduler, [entry])[0]
+
+
+def added(scheduler: StaticScheduler, *requests: Request) -> list[Request]:
+    for entry in requests:
+        scheduler.add(entry)
+    return list(requests)
+
+
+def counts(requests: Sequence[Request]) -> list[int]:
+    return [len(entry.token_ids) for entry in requests]
+
+
+def test_a_request_gets_the_tokens_of_transformers(tiny_model: TinyModel) -> None:
+    folder = tiny_model("llama")
+    tokens = alone(folder, 0, 12)
+    assert len(tokens) == 12
+    assert first_divergence(oracle_of(folder), request(0, 1).input_ids, tokens) is None
+
+
+def test_a_step_gives_each_request_of_the_batch_one_token(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    entries = added(scheduler, request(0, 2), request(1, 5), request(2, 3))
+    seen = [counts(entries)]
+    for _ in range(6):
+        scheduler.step()
+        seen.append(counts(entries))
+    assert seen == [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 3, 3], [2, 4, 3], [2, 5, 3], [2, 5, 3]]
+    assert [entry.finish_reason for entry in entries] == ["length"] * 3
+    assert [entry.token_ids for entry in entries] == [
+        alone(tiny_model("llama"), uid, output_len) for uid, output_len in ((0, 2), (1, 5), (2, 3))
+    ]
+
+
+def test_nobody_joins_a_running_batch(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    first, later = request(0, 3), request(1, 2)
+    added(scheduler, first)
+    scheduler.step()
+    added(scheduler, later)
+    scheduler.step()
+    scheduler.step()
+    assert counts([first, later]) == [3, 0]
+    scheduler.step()
+    assert counts([first, later]) == [3, 1]
+    assert finish(scheduler, [later]) == [alone(tiny_model("llama"), 1, 2)]
+
+
+def test_a_step_without_requests_does_nothing(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    scheduler.step()
+    [entry] = added(scheduler, request(0, 1))
+    scheduler.step()
+    scheduler.step()
+    assert counts([entry]) == [1]
+
+
+def test_an_end_token_ends_a_request_and_not_its_neighbours(tiny_model: TinyModel) -> None:
+    folder = tiny_model("llama")
+    tokens = alone(folder, 0, 12)
+    end = tokens.index(tokens[4]) + 1
+    scheduler = scheduler_of(folder, eos_ids=[1, tokens[4]])
+    entries = added(scheduler, request(0, 12, ignore_eos=False), request(0, 12))
+    assert finish(scheduler, entries) == [tokens[:end], tokens]
+    assert [entry.finish_reason for entry in entries] == ["stop", "length"]
+
+
+def test_a_request_that_waits_is_forgotten_when_it_is_aborted(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    [kept, gone, last] = added(scheduler, request(0, 2), request(1, 2), request(2, 2))
+    scheduler.abort(gone.uid)
+    assert finish(scheduler, [kept, last]) == [alone(tiny_model("llama"), uid, 2) for uid in (0, 2)]
+    assert counts([gone]) == [0]
+
+
+def test_a_request_that_runs_gets_no_more_tokens_when_it_is_aborted(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    [kept, gone] = added(scheduler, request(0, 4), request(1, 4))
+    scheduler.step()
+    scheduler.abort(gone.uid)
+    assert finish(scheduler, [kept]) == [alone(tiny_model("llama"), 0, 4)]
+    assert counts([gone]) == [1]
+
+
+def test_the_next_batch_begins_when_everybody_has_been_aborted(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    [gone] = added(scheduler, request(0, 9))
+    scheduler.step()
+    [waiting] = added(scheduler, request(1, 1))
+    scheduler.abort(gone.uid)
+    scheduler.step()
+    assert counts([gone, waiting]) == [1, 1]
+
+
+def test_to_abort_what_has_ended_or_never_was_changes_nothing(tiny_model: TinyModel) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    [ended, running] = added(scheduler, request(0, 1), request(1, 3))
+    scheduler.step()
+    for uid in (ended.uid, ended.uid, 99):
+        scheduler.abort(uid)
+    assert finish(scheduler, [running]) == [alone(tiny_model("llama"), 1, 3)]
+    assert (counts([ended]), ended.finish_reason) == ([1], "length")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("steps_before", [0, 1])
+def test_a_step_that_raises_ends_its_batch_and_the_next_one_works(
+    tiny_model: TinyModel,
+    monkeypatch: pytest.MonkeyPatch,
+    steps_before: int,
+    error: type[BaseException],
+) -> None:
+    scheduler = scheduler_of(tiny_model("llama"))
+    lost = added(scheduler, request(0, 9), request(1, 9))
+    for _ in range(steps_before):
+        scheduler.step()
+    before = counts(lost)
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler.engine.model, "forward", raising(error()))
+        with pytest.raises(error):
+            scheduler.step()
+    for entry in lost:
+        scheduler.abort(entry.uid)  # as their callers do
+    [entry] = added(scheduler, request(2, 4))
+    assert finish(scheduler, [entry]) == [alone(tiny_model("llama"), 2, 4)]
+    assert counts(lost) == before
+
+
+def raising(error: BaseException) -> Callable[[], torch.Tensor]:
+    def forward() -> torch.Tensor:
+        raise error
+
+    return forward
+
+
+@pytest.mark.parametrize("bad", [NAN, INF, -INF])
+@pytest.mark.parametrize("params", [{}, {"temperature": 1.0, "top_p": 0.9}])
+def test_scores_that_are_no_numbers_are_an_error_with_the_request_s_number(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, params: dict[str, Any], bad: float
+) -> None:
+    """Whatever else would choose a token: the text would go on with the first of the vocabulary."""
+    scheduler = scheduler_of(tiny_model("llama"))
+    [entry] = added(scheduler, request(7, 3, **params))
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler.engine.model, "forward", lambda: torch.full((1, 384), bad))
+        with pytest.raises(RuntimeError, match=r"request 7 .*NaN"):
+            scheduler.step()
+    scheduler.abort(entry.uid)
+    assert entry.token_ids == []
+    [entry] = added(scheduler, request(0, 3))
+    assert finish(scheduler, [entry]) == [alone(tiny_model("llama"), 0, 3)]
+
+
+# --- From tokens to text ----------------------------------------------------------------------
+
+
+def added_text(tokenizer: Any, prompt_ids: Sequence[int], token_ids: Sequence[int]) -> str:
+    """The text that tokens add to a prompt; from chapter 5 on it comes in pieces."""
+    module: Any = detokenize
+    if hasattr(module, "completion"):
+        return module.completion(tokenizer, prompt_ids, token_ids)
+    return module.Detokenizer(tokenizer, prompt_ids).push(token_ids, finished=True)
+
+
+def decoded(tokenizer: Any, ids: Sequence[int]) -> str:
+    return tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+
+def metaspace_tokenizer() -> PreTrainedTokenizerFast:
+    """As Llama 2's: a space is the ▁ before a word, and unknown characters are byte tokens."""
+    words = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    words += ["▁The", "▁engine", "▁reads", "▁", *"abcdefghijklmnopqrstuvwxyz"]
+    scores = [-10.0 if len(word) == 1 else -1.0 for word in words]
+    vocabulary = list(zip(words, scores, strict=True))
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=0, byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence([*parts, decoders.Strip(" ", 1, 0)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+
+
+def test_the_first_word_of_an_answer_keeps_the_space_before_it() -> None:
+    """Alone its token decodes without: in this vocabulary a text begins with no space."""
+    tokenizer = metaspace_tokenizer()
+    ids = tokenizer("The engine reads")["input_ids"]
+    assert decoded(tokenizer, ids[2:]) == "reads"
+    assert added_text(tokenizer, ids[:2], ids[2:]) == " reads"
+    assert added_text(tokenizer, ids[:1], ids[1:]) == " engine reads"
+
+
+@pytest.mark.parametrize("cut", range(1, 4))
+@pytest.mark.parametrize("kind", ["bytes", "byte tokens"])
+def test_a_character_that_the_prompt_began_comes_whole(
+    tiny_model: TinyModel, kind: str, cut: int
+) -> None:
+    """A smiley is four bytes, and each of them a token."""
+    tokenizer = load_tokenizer(tiny_model("llama")) if kind == "bytes" else metaspace_tokenizer()
+    before, ids = (tokenizer(text)["input_ids"] for text in ("The", "The😀 reads"))
+    cut += len(before)
+    assert decoded(tokenizer, ids[:cut]).endswith("\ufffd")
+    assert added_text(tokenizer, ids[:cut], ids[cut:]) == "😀 reads"
+
+
+@pytest.mark.parametrize("kind", ["bytes", "byte tokens"])
+def test_a_whole_character_at_the_end_of_a_prompt_is_not_said_again(
+    tiny_model: TinyModel, kind: str
+) -> None:
+    tokenizer = load_tokenizer(tiny_model("llama")) if kind == "bytes" else metaspace_tokenizer()
+    prompt, whole = (tokenizer(text)["input_ids"] for text in ("The😀é", "The😀é reads"))
+    assert whole[: len(prompt)] == prompt
+    assert added_text(tokenizer, prompt, whole[len(prompt) :]) == " reads"
+
+
+def test_the_prompt_s_text_and_the_answer_are_the_decoded_whole(tiny_model: TinyModel) -> None:
+    tokenizer = load_tokenizer(tiny_model("llama"))
+    for seed in range(200):
+        rng = random.Random(seed)
+        prompt = rng.choices(range(384), k=rng.randint(1, 6))
+        tokens = rng.choices(range(384), k=rng.randint(1, 12))  # broken characters in plenty
+        whole = decoded(tokenizer, [*prompt, *tokens])
+        begun = decoded(tokenizer, prompt).rstrip("\ufffd")
+        assert begun + added_text(tokenizer, prompt, tokens) == whole
+
+
+# --- What may be passed -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "prompts"),
+    [
+        ("text", ["text"]),
+        ("", [""]),
+        (["text", "more"], ["text", "more"]),
+        ([5, 6], [[5, 6]]),
+        ((5, 6), [(5, 6)]),
+        ([[5, 6]], [[5, 6]]),
+        (MESSAGES, [MESSAGES]),
+        ([MESSAGES, MESSAGES], [MESSAGES, MESSAGES]),
+        (["text", [5], MESSAGES], ["text", [5], MESSAGES]),
+        ([], []),
+    ],
+)
+def test_a_single_prompt_needs_no_list_around_it(given: Any, prompts: list[Any]) -> None:
+    assert as_prompts(given) == prompts
+
+
+def test_parameters_are_one_for_all_one_each_or_the_defaults() -> None:
+    first, second = SamplingParams(top_k=1), SamplingParams(top_k=2)
+    assert paired(["a", "b"], None) == [("a", SamplingParams()), ("b", SamplingParams())]
+    assert paired(["a", "b"], first) == [("a", first), ("b", first)]
+    assert paired(["a", "b"], [first, second]) == [("a", first), ("b", second)]
+    assert paired(["a", "b"], (first, second)) == [("a", first), ("b", second)]
+    assert paired([], None) == paired([], []) == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [(MESSAGES, True), (tuple(MESSAGES), True), ([], False), ([5], False), ("text", False),
+     (MESSAGES[0], False), ([*MESSAGES, "text"], False), (None, False)],
+)  # fmt: skip
+def test_a_chat_is_a_list_of_messages(prompt: Any, expected: bool) -> None:
+    assert is_chat(prompt) is expected
+
+
+def test_a_text_its_ids_and_a_tuple_of_them_encode_alike(tiny_model: TinyModel) -> None:
+    tokenizer = load_tokenizer(tiny_model("llama"))
+    ids = tokenizer(ENGLISH)["input_ids"]
+    assert encode(ENGLISH, tokenizer, 384) == ids
+    assert encode(ids, tokenizer, 384) == ids
+    assert encode(tuple(ids), tokenizer, 384) == ids
+    assert encode(ids, tokenizer, 384) is not ids  # a caller's list stays the caller's
+
+
+def test_messages_are_rendered_by_the_model_s_template(tiny_model: TinyModel) -> None:
+    tokenizer = load_tokenizer(tiny_model("qwen2"))
+    text = "".join(f"{IM_START}{m['role']}\n{m['content']}{IM_END}\n" for m in MESSAGES)
+    expected = encode(f"{text}{IM_START}assistant\n", tokenizer, 384)
+    assert encode(MESSAGES, tokenizer, 384) == expected
+    assert encode(tuple(MESSAGES), tokenizer, 384) == expected
+
+
+def edited_model(folder: Path, **tokenizer_config: Any) -> Path:
     """A tiny model with changes to tokenizer_config.json; None removes an entry."""
-    make_tiny_model(arch, folder)
+    make_tiny_model("llama", folder)
     path = folder / "tokenizer_config.json"
     config = json.loads(path.read_text("utf-8")) | tokenizer_config
     kept = {key: value for key, value in config.items() if value is not None}
     path.write_text(json.dumps(kept), "utf-8")
     return folder
+
+
+def test_a_template_that_prints_bos_gets_no_second_one(tmp_path: Path) -> None:
+    template = BOS + "{{ messages[0]['content'] }}"
+    tokenizer = load_tokenizer(edited_model(tmp_path, chat_template=template))
+    expected = tokenizer(BOS + "hello", add_special_tokens=False)["input_ids"]
+    assert encode([{"role": "user", "content": "hello"}], tokenizer, 384) == expected
+
+
+def test_a_model_without_a_chat_template_refuses_messages(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(edited_model(tmp_path, chat_template=None))
+    assert encode(ENGLISH, tokenizer, 384)
+    with pytest.raises(ValueError, match="no chat template"):
+        encode(MESSAGES, tokenizer, 384)
+
+
+def test_a_template_that_raises_is_quoted(tmp_path: Path) -> None:
+    template = "{{ raise_exception('roles must alternate') }}"
+    tokenizer = load_tokenizer(edited_model(tmp_path, chat_template=template))
+    with pytest.raises(ValueError, match="roles must alternate"):
+        encode(MESSAGES, tokenizer, 384)
+
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+BAD_PROMPTS: list[tuple[Any, str]] = [
+    ("", "empty"),
+    ([ENGLISH, ""], "empty"),
+    ([[]], "empty"),
+    ([[7] * CONTEXT], f"shorter than {CONTEXT} tokens, this one has {CONTEXT}"),
+    ([5, -1], "0 to 383, got -1"),
+    ([5, 384], "0 to 383, got 384"),
+    ([[5], [6, 2**70]], f"0 to 383, got {2**70}"),
+    ([5, "text"], r"got \[5, 'text'\]"),
+    (["text", 5], "got 5"),
+    ([{"role": "user"}, 5], r"got \[{'role': 'user'}, 5\]"),
+    ([MESSAGES, {"role": "user"}], "got {'role': 'user'}"),
+    (ENDLESS, "got "),
+    ([5, True], r"got \[5, True\]"),
+    ([True], r"got \[True\]"),
+    ([5, 1.5], r"got \[5, 1.5\]"),
+    ([None], "got None"),
+    ([["text"]], r"got \['text'\]"),
+    ([[[5]]], r"got \[\[5\]\]"),
+    (None, "got None"),
+    (5, "got 5"),
+    (b"text", "got b'text'"),
+    ([b"text"], "got b'text'"),
+    (torch.tensor([5, 6]), "got tensor"),
+    ([torch.tensor([5, 6])], "got tensor"),
+    ({"role": "user"}, "got {'role': 'user'}"),
+    (MESSAGES[0], "got {"),
+    ("half of a pair: \ud83d", "surrogates not allowed"),
+    ([{"role": "user"}], "content"),
+    ([{"role": "user", "content": 5}], "chat template"),
+    ([{"role": "user", "content": "\ud83d"}], "chat template"),
+]
+
+
+@pytest.mark.parametrize(("prompts", "message"), BAD_PROMPTS)
+def test_a_bad_prompt_is_refused_with_its_value_before_anything_is_computed(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, prompts: Any, message: str
+) -> None:
+    llm = llm_of(tiny_model("llama"))
+    monkeypatch.setattr(llm.engine, "forward_batch", lambda batch: pytest.fail("computed"))
+    with pytest.raises(ValueError, match=message):
+        llm.generate(prompts)
+
+
+BAD_PARAMS: list[tuple[Any, str]] = [
+    (SamplingParams(max_tokens=0), "max_tokens must be .*, got 0"),
+    (SamplingParams(temperature=NAN), "temperature must be .*, got nan"),
+    ([SamplingParams(), SamplingParams(top_p=0)], "top_p must be .*, got 0"),
+    ([SamplingParams()], r"2, .*got \[SamplingParam"),
+    ([SamplingParams()] * 3, r"2, .*got \[SamplingParam"),
+    ([], r"got \[\]"),
+    ([SamplingParams(), None], r"got \[SamplingParam.*None\]"),
+    ({"temperature": 1.0}, "got {'temperature': 1.0}"),
+    (1.0, "got 1.0"),
+    (SamplingParams, "got <class"),
+]
+
+
+@pytest.mark.parametrize(("params", "message"), BAD_PARAMS)
+def test_bad_parameters_are_refused_before_anything_is_computed(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, params: Any, message: str
+) -> None:
+    llm = llm_of(tiny_model("llama"))
+    monkeypatch.setattr(llm.engine, "forward_batch", lambda batch: pytest.fail("computed"))
+    with pytest.raises(ValueError, match=message):
+        llm.generate([ENGLISH, CODE], params)
+
+
+@pytest.mark.parametrize("bad", ["text", [5, 6], [], {"role": "user", "content": "x"}, None])
+def test_chat_takes_messages_only(tiny_model: TinyModel, bad: Any) -> None:
+    with pytest.raises(ValueError, match="messages, got"):
+        llm_of(tiny_model("llama")).chat(bad)
 
 
 # --- Greedy equals transformers ---------------------------------------------------------------
@@ -116,10 +695,26 @@ def test_greedy_equals_transformers_on_every_architecture(
 ) -> None:
     folder = tiny_model(arch)
     llm = llm_of(folder)
-    output = one(llm.generate([prompt], greedy()))
+    output = ask(llm, prompt, greedy())
     assert len(output.token_ids) == 64
     ids = encode(prompt, llm.tokenizer, llm.engine.model_config.vocab_size)
     assert first_divergence(oracle_of(folder), ids, output.token_ids) is None
+
+
+PROMPTS = {
+    "English": "Once upon a time there was a little girl who lived",
+    "question": "What is the capital of France?",
+    "Chinese": CHINESE,
+    "code": 'def fibonacci(n):\n    """Return the n-th Fibonacci number."""\n',
+    "numbers": "1 2 3 5 8 13 21 34",
+    "emoji and accents": "Un café ☕, s’il vous plaît 😀! ",
+    "one token": "The",
+    "many tokens": " ".join(
+        ["The quick brown fox jumps over the lazy dog."] * (50 if HAS_KV_CACHE else 10)
+    ),
+}
+# Divergences that count as equal, since fp32 itself does not decide there.
+CLOSE_CALLS: list[str] = []
 
 
 @pytest.mark.slow
@@ -132,8 +727,9 @@ def test_greedy_equals_transformers_on_the_real_model(
     text = PROMPTS[name]
     prompt: Any = text if kind == "raw" else [{"role": "user", "content": text}]
     ids = encode(prompt, llm.tokenizer, llm.engine.model_config.vocab_size)
-    output = one(llm.generate([prompt], greedy()))
-    assert (output.num_prompt_tokens, len(output.token_ids)) == (len(ids), 64)
+    max_tokens = 64 if HAS_KV_CACHE else 8
+    output = ask(llm, prompt, greedy(max_tokens))
+    assert (output.num_prompt_tokens, len(output.token_ids)) == (len(ids), max_tokens)
     divergence = first_divergence(oracle_of(real_model), ids, output.token_ids)
     if divergence is not None:
         index, gap = divergence
@@ -154,150 +750,107 @@ def test_the_real_model_ends_its_answer_with_an_eos_that_the_text_leaves_out(
     assert output.text == "The capital of France is Paris."
 
 
-@pytest.mark.slow
-def test_the_real_model_streams_chinese_without_broken_characters(real_model: Path) -> None:
-    llm = llm_of(real_model)
-    pieces = list(llm.stream(CHINESE, greedy(24)))
-    assert "".join(piece.text for piece in pieces) == one(llm.generate(CHINESE, greedy(24))).text
-    assert not any(piece.text.endswith("\ufffd") for piece in pieces[:-1])
+# --- Questions and answers --------------------------------------------------------------------
 
 
-# --- What may be passed -----------------------------------------------------------------------
-
-
-def test_a_string_its_ids_and_a_list_of_either_mean_the_same(tiny_model: TinyModel) -> None:
+def test_all_kinds_of_prompts_may_stand_in_one_list(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
-    ids = llm.tokenizer(ENGLISH)["input_ids"]
-    expected = one(llm.generate(ENGLISH, greedy(8)))
-    for prompts in ([ENGLISH], ids, [ids], tuple(ids), (tuple(ids),)):
-        assert one(llm.generate(prompts, greedy(8))) == expected
+    prompts: list[Any] = [CODE, llm.tokenizer(ENGLISH)["input_ids"], MESSAGES, ENGLISH]
+    outputs = llm.generate(prompts, greedy(8))
+    assert [answer(output) for output in outputs] == [
+        answer(ask(llm, prompt, greedy(8))) for prompt in prompts
+    ]
+    assert answer(outputs[1]) == answer(outputs[3])
 
 
-def test_messages_are_rendered_by_the_model_s_template(tiny_model: TinyModel) -> None:
-    llm = llm_of(tiny_model("qwen2"))
-    text = "".join(f"{IM_START}{m['role']}\n{m['content']}{IM_END}\n" for m in MESSAGES)
-    expected = one(llm.generate(f"{text}{IM_START}assistant\n", greedy(8)))
-    assert one(llm.generate(MESSAGES, greedy(8))) == expected
-    assert one(llm.generate([MESSAGES], greedy(8))) == expected
-    assert one([llm.chat(MESSAGES, greedy(8))]) == expected
-
-
-def test_a_template_that_prints_bos_gets_no_second_one(tmp_path: Path) -> None:
-    template = BOS + "{{ messages[0]['content'] }}"
-    llm = LLM(edited_model(tmp_path, "llama", chat_template=template))
-    [expected] = llm.tokenizer([BOS + "hello"], add_special_tokens=False)["input_ids"]
-    messages = [{"role": "user", "content": "hello"}]
-    assert encode(messages, llm.tokenizer, 384) == expected
-
-
-def test_outputs_come_in_the_order_of_the_prompts(tiny_model: TinyModel) -> None:
+def test_a_chat_is_answered_as_a_prompt_of_messages(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
-    prompts = [CODE, ENGLISH, CHINESE]
-    together = [one([output]) for output in llm.generate(prompts, greedy(8))]
-    assert together == [one(llm.generate(prompt, greedy(8))) for prompt in prompts]
-    assert llm.generate([]) == []
+    assert answer(llm.chat(MESSAGES, greedy(8))) == answer(ask(llm, MESSAGES, greedy(8)))
 
 
-def test_sampling_params_are_one_for_all_or_one_each(tiny_model: TinyModel) -> None:
+def test_no_prompts_have_no_answers(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
-    each = [greedy(3), greedy(5)]
-    outputs = llm.generate([ENGLISH, CODE], each)
+    assert llm.generate([]) == llm.generate([], []) == []
+
+
+def test_more_prompts_than_run_at_once_are_all_answered(tiny_model: TinyModel) -> None:
+    llm = llm_of(tiny_model("llama"))
+    prompts = [[3 + number] for number in range(40)]
+    outputs = llm.generate(prompts, [greedy(1 + number % 3) for number in range(40)])
+    assert [len(output.token_ids) for output in outputs] == [1 + number % 3 for number in range(40)]
+    assert answer(outputs[-1]) == answer(ask(llm, prompts[-1], greedy(1)))
+
+
+def test_parameters_are_one_for_all_or_one_each(tiny_model: TinyModel) -> None:
+    llm = llm_of(tiny_model("llama"))
+    outputs = llm.generate([ENGLISH, CODE], [greedy(3), greedy(5)])
     assert [len(output.token_ids) for output in outputs] == [3, 5]
-    again = llm.generate([ENGLISH, CODE], tuple(each))
-    assert [one([output]) for output in again] == [one([output]) for output in outputs]
-    for_all = llm.generate([ENGLISH, CODE], greedy(3))
-    assert [len(output.token_ids) for output in for_all] == [3, 3]
+    outputs = llm.generate([ENGLISH, CODE], greedy(3))
+    assert [len(output.token_ids) for output in outputs] == [3, 3]
 
 
-def test_without_sampling_params_a_prompt_is_answered_greedily(tmp_path: Path) -> None:
+def test_without_parameters_a_prompt_is_answered_greedily(tmp_path: Path) -> None:
     llm = LLM(make_tiny_model("mistral", tmp_path, max_position_embeddings=24))
-    default = one(llm.generate([[300]]))
-    assert default == one(llm.generate([[300]], SamplingParams()))
-    assert default.token_ids == one(llm.generate([[300]], greedy(23))).token_ids
+    [default] = llm.generate([[300]])
+    assert answer(default) == answer(ask(llm, [300], SamplingParams()))
+    tokens = ask(llm, [300], greedy(23)).token_ids
+    assert default.token_ids == tokens[: len(default.token_ids)]
 
 
-def test_sampling_params_are_never_changed(tiny_model: TinyModel) -> None:
+def test_parameters_are_never_changed(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
-    params = [SamplingParams(max_tokens=10**6, top_k=10**6), sampled(None, logprobs=2)]
+    params = [SamplingParams(max_tokens=10**6, top_k=10**6), sampled(None)]
     before = copy.deepcopy(params)
     llm.generate([[5] * 1020, [6]], params)
-    list(llm.stream([7], params[1]))
     assert params == before
 
 
-# --- What comes back --------------------------------------------------------------------------
-
-
 def test_num_prompt_tokens_counts_what_the_model_reads(tiny_model: TinyModel) -> None:
-    llm = LLM(tiny_model("llama"))  # a new one, which nothing has been asked before
+    llm = llm_of(tiny_model("llama"))
     outputs = llm.generate([ENGLISH, CHINESE], greedy(1))
-    counts = [len(llm.tokenizer(text)["input_ids"]) for text in (ENGLISH, CHINESE)]
-    assert [output.num_prompt_tokens for output in outputs] == counts
-    assert [output.num_cached_tokens for output in outputs] == [0, 0]
+    counted = [len(llm.tokenizer(text)["input_ids"]) for text in (ENGLISH, CHINESE)]
+    assert [output.num_prompt_tokens for output in outputs] == counted
     with_template = llm.tokenizer.apply_chat_template(MESSAGES, add_generation_prompt=True)
     assert llm.chat(MESSAGES, greedy(1)).num_prompt_tokens == len(with_template["input_ids"])
 
 
 def test_max_tokens_ends_a_request_with_length(tiny_model: TinyModel) -> None:
-    output = one(llm_of(tiny_model("llama")).generate(ENGLISH, greedy(5)))
+    output = ask(llm_of(tiny_model("llama")), ENGLISH, greedy(5))
     assert (len(output.token_ids), output.finish_reason) == (5, "length")
 
 
-def test_the_context_ends_a_request_with_length(tmp_path: Path) -> None:
+@pytest.mark.parametrize("room", [1, 8, 47])
+def test_the_context_ends_a_request_with_length(tmp_path: Path, room: int) -> None:
     llm = LLM(make_tiny_model("llama3", tmp_path, max_position_embeddings=48))
-    output = one(llm.generate([[7] * 40], greedy(1000)))
-    assert (len(output.token_ids), output.finish_reason) == (8, "length")
-    output = one(llm.generate([[7] * 47], greedy(1000)))
-    assert (len(output.token_ids), output.finish_reason) == (1, "length")
+    output = ask(llm, [7] * (48 - room), greedy(1000))
+    assert (len(output.token_ids), output.finish_reason) == (room, "length")
 
 
 def test_an_eos_ends_a_request_with_stop_unless_it_is_ignored(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:
-    tokens = one(llm_of(tiny_model("llama")).generate(ENGLISH, greedy(12))).token_ids
+    tokens = ask(llm_of(tiny_model("llama")), ENGLISH, greedy(12)).token_ids
     eos = tokens[6]
     end = tokens.index(eos) + 1
     llm = LLM(make_tiny_model("llama", tmp_path, eos_token_id=[1, eos]))
-    stopped = one(llm.generate(ENGLISH, SamplingParams(max_tokens=12)))
+    stopped = ask(llm, ENGLISH, SamplingParams(max_tokens=12))
     assert (stopped.token_ids, stopped.finish_reason) == (tokens[:end], "stop")
     # With the last token that it may have, a request still ends for the better reason.
-    stopped = one(llm.generate(ENGLISH, SamplingParams(max_tokens=end)))
+    stopped = ask(llm, ENGLISH, SamplingParams(max_tokens=end))
     assert (stopped.token_ids, stopped.finish_reason) == (tokens[:end], "stop")
-    ignored = one(llm.generate(ENGLISH, greedy(12)))
+    ignored = ask(llm, ENGLISH, greedy(12))
     assert (ignored.token_ids, ignored.finish_reason) == (tokens, "length")
 
 
-@pytest.mark.parametrize(
-    ("last", "room", "ignore_eos", "reason"),
-    [(9, 1, False, None), (9, 0, False, "length"), (2, 1, False, "stop"), (2, 0, False, "stop"),
-     (2, 1, True, None), (2, 0, True, "length")],
-)  # fmt: skip
-def test_one_function_says_why_a_request_ends(
-    last: int, room: int, ignore_eos: bool, reason: str | None
+def test_prompt_and_text_are_the_decoded_whole_without_special_tokens(
+    tiny_model: TinyModel,
 ) -> None:
-    params = SamplingParams(ignore_eos=ignore_eos)
-    no_handle: Any = None
-    req = Req(torch.tensor([4, 5], dtype=torch.int32), 0, 0, 1 + room, 0, params, no_handle)
-    req.append_host(torch.tensor([last], dtype=torch.int32))
-    assert finish_reason(req, {2, 3}) == reason
-
-
-def test_the_text_leaves_special_tokens_out(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
-    output = one(llm.generate(ENGLISH, greedy(64)))
-    assert output.text == llm.tokenizer.decode(output.token_ids, skip_special_tokens=True)
-    assert not any(special in output.text for special in (BOS, IM_START, IM_END))
-
-
-def test_logprobs_come_with_each_token_where_asked(tiny_model: TinyModel) -> None:
-    llm = llm_of(tiny_model("llama"))
-    silent, asked = llm.generate([ENGLISH] * 2, [greedy(4), greedy(4, logprobs=2)])
-    assert silent.logprobs is None
-    assert asked.logprobs is not None
-    for token, entry in zip(asked.token_ids, asked.logprobs, strict=True):
-        assert entry.token_id == token == entry.top[0][0]
-        assert entry.logprob == entry.top[0][1] <= 0
-        assert len(entry.top) == 2
+    for seed in range(10):
+        output = ask(llm, ENGLISH, sampled(seed, max_tokens=64))
+        ids = [*llm.tokenizer(ENGLISH)["input_ids"], *output.token_ids]
+        assert ENGLISH + output.text == decoded(llm.tokenizer, ids)
+        assert not any(special in output.text for special in (BOS, IM_START, IM_END))
 
 
 def test_progress_is_shown_only_where_asked(
@@ -312,59 +865,17 @@ def test_progress_is_shown_only_where_asked(
     assert "2/2" in shown
 
 
-# --- Streaming --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_the_pieces_of_a_stream_joined_are_the_text(tiny_model: TinyModel, arch: str) -> None:
-    llm = llm_of(tiny_model(arch))
-    # Random models write random bytes: characters cut in two, bytes that belong to none.
-    prompts: list[Any] = [ENGLISH, CHINESE, [300], MESSAGES]
-    for seed, prompt in enumerate(prompts):
-        whole = one(llm.generate([prompt], sampled(seed)))
-        pieces = list(llm.stream(prompt, sampled(seed)))
-        assert "".join(piece.text for piece in pieces) == whole.text
-        assert [token for piece in pieces for token in piece.token_ids] == whole.token_ids
-        assert [piece.finish_reason for piece in pieces[:-1]] == [None] * (len(pieces) - 1)
-        assert pieces[-1].finish_reason == whole.finish_reason
-
-
-def test_a_stream_holds_the_first_bytes_of_a_character_back(tiny_model: TinyModel) -> None:
-    llm = llm_of(tiny_model("llama"))
-    pieces = [p for seed in range(20) for p in list(llm.stream(CHINESE, sampled(seed)))[:-1]]
-    assert not any(piece.text.endswith("\ufffd") for piece in pieces)
-    assert any(piece.text == "" for piece in pieces)
-
-
-def test_a_stream_computes_a_token_when_it_is_asked_for(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    llm = llm_of(tiny_model("llama"))
-    lengths = []
-    forward = llm.engine.forward_batch
-
-    def counted(batch: Batch) -> Any:
-        lengths.append(len(batch.input_ids))
-        return forward(batch)
-
-    monkeypatch.setattr(llm.engine, "forward_batch", counted)
-    stream = llm.stream([7, 8, 9], greedy(10))
-    assert lengths == []
-    next(stream), next(stream)
-    assert lengths == [3, 4]  # everything is computed again for each token
-
-
 # --- Sampling ---------------------------------------------------------------------------------
 
 
 def test_a_seed_decides_whatever_else_is_asked(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
-    first = one(llm.generate(ENGLISH, sampled(seed=3))).token_ids
+    first = ask(llm, ENGLISH, sampled(seed=3)).token_ids
     outputs = llm.generate([CODE, ENGLISH, ENGLISH], [greedy(4), sampled(seed=3), sampled(seed=4)])
     assert outputs[1].token_ids == first
     assert outputs[2].token_ids != first
     other = LLM(tiny_model("llama"), seed=9)
-    assert one(other.generate(ENGLISH, sampled(seed=3))).token_ids == first
+    assert ask(other, ENGLISH, sampled(seed=3)).token_ids == first
 
 
 def test_requests_without_a_seed_follow_the_engine_s(tiny_model: TinyModel) -> None:
@@ -375,58 +886,102 @@ def test_requests_without_a_seed_follow_the_engine_s(tiny_model: TinyModel) -> N
 
     same, again, other = answers(1), answers(1), answers(2)
     assert same == again != other
-    assert same[0] != same[1] != same[2]
-
-
-def test_a_repetition_penalty_reads_prompt_and_answer(tiny_model: TinyModel) -> None:
-    llm = llm_of(tiny_model("llama"))
-    strongest = one(llm.generate([[300, 301]], greedy(64, repetition_penalty=1e6)))
-    tokens = [300, 301, *strongest.token_ids]
-    assert len(set(tokens)) == len(tokens)
+    assert len({tuple(tokens) for tokens in same}) == 3
 
 
 # --- Lives of an LLM --------------------------------------------------------------------------
 
 
 def test_two_llms_in_one_process_do_not_disturb_each_other(tiny_model: TinyModel) -> None:
-    folders = [tiny_model("llama"), tiny_model("qwen3")]
-    alone = [one(LLM(folder).generate(ENGLISH, greedy(12))).token_ids for folder in folders]
-    streams = [LLM(folder).stream(ENGLISH, greedy(12)) for folder in folders]
-    in_turns = [[piece.token_ids[0] for piece in pair] for pair in zip(*streams, strict=True)]
-    assert [list(tokens) for tokens in zip(*in_turns, strict=True)] == alone
+    llms = [LLM(tiny_model(arch)) for arch in ("llama", "qwen3")]
+    first = [answer(ask(llm, ENGLISH, greedy(12))) for llm in llms]
+    assert first[0] != first[1]
+    assert [answer(ask(llm, ENGLISH, greedy(12))) for llm in llms] == first
 
 
-def test_two_streams_of_one_llm_do_not_disturb_each_other(tiny_model: TinyModel) -> None:
-    llm = llm_of(tiny_model("llama"))
-    alone = [one(llm.generate(prompt, greedy(12))).token_ids for prompt in (ENGLISH, CODE)]
-    streams = [llm.stream(prompt, greedy(12)) for prompt in (ENGLISH, CODE)]
-    in_turns = [[piece.token_ids[0] for piece in pair] for pair in zip(*streams, strict=True)]
-    assert [list(tokens) for tokens in zip(*in_turns, strict=True)] == alone
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_after_a_call_that_was_interrupted_the_next_is_answered(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    llm = LLM(tiny_model("llama"))
+    expected = answer(ask(llm, ENGLISH, greedy(6)))
+    forward, calls = llm.engine.forward_batch, []
+
+    def interrupted(batch: Batch) -> Any:
+        calls.append(batch)
+        if len(calls) == 3:
+            raise error
+        return forward(batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(llm.engine, "forward_batch", interrupted)
+        with pytest.raises(error):
+            llm.generate([CODE, CHINESE], greedy(6))
+    assert answer(ask(llm, ENGLISH, greedy(6))) == expected
+    assert len(calls) == 3  # nobody goes on with what was interrupted
+
+
+def test_a_model_that_computes_nan_is_an_error_and_no_text(tiny_model: TinyModel) -> None:
+    llm = LLM(tiny_model("llama"))
+    llm.engine.model.model.norm.weight.fill_(NAN)
+    for params in (greedy(4), sampled()):
+        with pytest.raises(RuntimeError, match="NaN"):
+            llm.generate(ENGLISH, params)
+
+
+def test_a_refused_call_changes_nothing_for_the_next(tiny_model: TinyModel) -> None:
+    def after(refused: int) -> tuple[str, list[int], str, int]:
+        llm = LLM(tiny_model("llama"))
+        for _ in range(refused):
+            with pytest.raises(ValueError, match="empty"):
+                llm.generate("", sampled(seed=None))
+        return answer(ask(llm, ENGLISH, sampled(seed=None)))
+
+    assert after(refused=2) == after(refused=0)
 
 
 def test_a_closed_llm_gives_its_memory_back_and_says_so(tiny_model: TinyModel) -> None:
-    import gc
-    import weakref
-
     llm = LLM(tiny_model("llama"))
-    stream = llm.stream(ENGLISH, greedy(4))
-    next(stream)
+    llm.generate(ENGLISH, greedy(4))
     model = weakref.ref(llm.engine.model)
     llm.close()
     llm.close()
     gc.collect()
     assert model() is None
-    for ask in (lambda: llm.generate(ENGLISH), lambda: next(stream)):
-        with pytest.raises(ValueError, match="closed, this one is: make a new one"):
-            ask()
+    questions: list[Callable[[], object]] = [
+        lambda: llm.generate(ENGLISH),
+        lambda: llm.chat(MESSAGES),
+        lambda: llm.engine,
+        lambda: llm.scheduler,
+    ]
+    for question in questions:
+        with pytest.raises(RuntimeError, match="closed"):
+            question()
 
 
 def test_a_with_block_closes_also_after_an_error(tiny_model: TinyModel) -> None:
     with pytest.raises(KeyError), LLM(tiny_model("llama")) as llm:
-        assert len(one(llm.generate(ENGLISH, greedy(2))).token_ids) == 2
+        assert len(ask(llm, ENGLISH, greedy(2)).token_ids) == 2
         raise KeyError
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(RuntimeError, match="closed"):
         llm.generate(ENGLISH)
+
+
+def test_a_folder_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=str(tmp_path / "missing")):
+        LLM(tmp_path / "missing")
+    with pytest.raises(ValueError, match=r"config\.json"):
+        LLM(tmp_path)
+    with pytest.raises(ValueError, match="got 5"):
+        LLM(5)  # type: ignore[arg-type]
+    (make_tiny_model("llama", tmp_path) / "tokenizer.json").unlink()
+    with pytest.raises(ValueError, match=r"tokenizer\.json"):
+        LLM(tmp_path)
+
+
+def test_the_package_offers_its_names_and_its_types() -> None:
+    assert dir(minisgl) == ["LLM", "SamplingParams"]
+    assert Path(minisgl.__file__).with_name("py.typed").is_file()
 
 
 def test_the_package_imports_what_is_asked_for_only() -> None:
@@ -446,224 +1001,3 @@ def test_the_package_imports_what_is_asked_for_only() -> None:
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     done = subprocess.run(run, env=environment, cwd=tree, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-# --- The engine -------------------------------------------------------------------------------
-
-
-def prefill(engine: Engine, ids: Sequence[int], params: SamplingParams | None = None) -> Batch:
-    no_handle: Any = None
-    prompt = torch.tensor(ids, dtype=torch.int32)
-    req = Req(prompt, 0, 0, 1, 0, params or SamplingParams(), no_handle)
-    batch = Batch([req], "prefill")
-    batch.input_ids, batch.positions = prompt, torch.arange(len(ids))
-    batch.out_loc = batch.positions  # for the KV cache of chapter 5 …
-    if hasattr(engine.ctx, "page_table"):  # … and for the pool of chapter 6
-        engine.ctx.page_table[0, : len(ids)] = batch.out_loc
-    return batch
-
-
-def test_forward_batch_yields_the_next_token_of_a_request(tiny_model: TinyModel) -> None:
-    engine = Engine(EngineConfig(tiny_model("llama")))
-    output = engine.forward_batch(prefill(engine, [5, 6, 7], SamplingParams(logprobs=1)))
-    ids = torch.tensor([[5, 6, 7]])
-    expected = oracle_of(tiny_model("llama"))(ids).logits[0, -1].detach()
-    assert output.next_tokens.tolist() == [int(expected.argmax())]
-    assert output.next_tokens.dtype == torch.int32
-    assert output.next_tokens.is_cpu
-    [entry] = output.logprobs
-    assert entry is not None
-    assert entry.logprob == pytest.approx(float(expected.log_softmax(-1).max()), abs=1e-4)
-
-
-def test_after_a_pass_that_fails_the_next_one_works(tiny_model: TinyModel) -> None:
-    engine = Engine(EngineConfig(tiny_model("llama")))
-    expected = engine.forward_batch(prefill(engine, [5, 6, 7])).next_tokens
-    broken = prefill(engine, [5, 6, 7])
-    broken.input_ids = torch.tensor([10**6])
-    with pytest.raises(IndexError):
-        engine.forward_batch(broken)
-    with pytest.raises(AssertionError):
-        get_global_ctx()
-    assert torch.equal(engine.forward_batch(prefill(engine, [5, 6, 7])).next_tokens, expected)
-
-
-def test_the_device_decides_the_dtype_unless_one_is_given(tiny_model: TinyModel) -> None:
-    assert EngineConfig("m").compute_dtype == torch.float32
-    # Any device that is no CPU; this one is everywhere.
-    assert EngineConfig("m", device="meta").compute_dtype == torch.bfloat16
-    llm = LLM(tiny_model("llama"), dtype=torch.bfloat16)
-    assert llm.engine.model.model.norm.weight.dtype == torch.bfloat16
-    assert len(one(llm.generate(ENGLISH, greedy(4))).token_ids) == 4
-
-
-def test_a_model_is_a_folder_or_what_the_hub_gives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert resolve_model(str(tmp_path)) == tmp_path
-    asked = []
-
-    def hub(name: str, **_: Any) -> str:
-        asked.append(name)
-        if name != "org/known":
-            raise LocalEntryNotFoundError("offline")
-        return str(tmp_path)
-
-    monkeypatch.setattr(engine_config, "snapshot_download", hub)
-    assert resolve_model("org/known") == tmp_path
-    with pytest.raises(ValueError, match=r"org/unknown is no folder here .* check the name"):
-        resolve_model("org/unknown")
-    assert asked == ["org/known", "org/unknown"]
-
-
-# --- Bad input --------------------------------------------------------------------------------
-
-ENDLESS: list[Any] = []
-ENDLESS.append(ENDLESS)
-
-
-@pytest.mark.parametrize(
-    ("prompts", "message"),
-    [
-        ("", "a prompt must hold at least one token, this one is empty"),
-        ([ENGLISH, ""], "a prompt must hold at least one token, this one is empty"),
-        ([[]], "a prompt must hold at least one token, this one is empty"),
-        ([[7] * 1024], "must be shorter than .*1024 tokens.* this one has 1024"),
-        ([5, -1], "token ids must be from 0 to 383, .* got -1"),
-        ([5, 384], "token ids must be from 0 to 383, .* got 384"),
-        ([[5], [6, 384]], "token ids must be from 0 to 383, .* got 384"),
-        ([5, "text"], "must not mix kinds: item 0 is a token id, item 1 is a string"),
-        (["text", [5]], "must not mix kinds: item 0 is a string, item 1 is a list of token ids"),
-        ([{"role": "user"}, 5], "must not mix kinds: item 0 is a message, item 1 is a token id"),
-        ([[5], MESSAGES], "must not mix kinds"),
-        ([[5, "text"]], "a prompt must be a string, .* got 'text'"),
-        (ENDLESS, "a prompt must be a string, .* got"),
-        ([5, True], "a prompt must be a string, .* got True"),
-        ([5, 1.5], "a prompt must be a string, .* got 1.5"),
-        ([None], "a prompt must be a string, .* got None"),
-        ([["text"]], "a prompt must be a string, .* got 'text'"),
-        ([[[5]]], "a prompt must be a string, .* got"),
-        (None, "prompts must be a string or a list, got None"),
-        (5, "prompts must be a string or a list, got 5"),
-        (b"text", "prompts must be a string or a list, got b'text'"),
-        ([b"text"], "a prompt must be a string, .* got b'text'"),
-        ({"role": "user"}, "prompts must be a string or a list, got {"),
-        ("half of a pair: \ud83d", "surrogates not allowed"),
-        ([{"role": "user"}], "chat template refused these messages: .*content"),
-        ([{"role": "user", "content": 5}], "chat template refused these messages"),
-    ],
-)
-def test_a_bad_prompt_is_refused_with_the_rule_and_the_value(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, prompts: Any, message: str
-) -> None:
-    llm = llm_of(tiny_model("llama"))
-    monkeypatch.setattr(llm.engine, "forward_batch", lambda batch: pytest.fail("computed"))
-    with pytest.raises(ValueError, match=message):
-        llm.generate(prompts)
-
-
-@pytest.mark.parametrize("bad", [None, 5, b"text", {"role": "user"}, ["text"], [5, "text"], 1.5])
-def test_a_stream_takes_one_prompt_and_refuses_at_the_call(tiny_model: TinyModel, bad: Any) -> None:
-    llm = llm_of(tiny_model("llama"))
-    with pytest.raises(ValueError, match=r"one string or|must be a string|must not mix"):
-        llm.stream(bad)
-
-
-@pytest.mark.parametrize("bad", ["text", [5, 6], [], {"role": "user", "content": "x"}])
-def test_chat_takes_messages_only(tiny_model: TinyModel, bad: Any) -> None:
-    with pytest.raises(ValueError, match="one list of messages is expected here, got"):
-        llm_of(tiny_model("llama")).chat(bad)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        (SamplingParams(max_tokens=0), "max_tokens must be an integer ≥ 1, got 0"),
-        (SamplingParams(temperature=float("nan")), "temperature must be ≥ 0, got nan"),
-        ([SamplingParams(), SamplingParams(top_p=0)], "top_p must be > 0 and ≤ 1, got 0"),
-        (SamplingParams(temperature=10**400), "temperature must be ≥ 0, got 1000"),
-        ([SamplingParams()], "one for all or one per prompt, got 1 for 2 prompts"),
-        ([SamplingParams()] * 3, "one for all or one per prompt, got 3 for 2 prompts"),
-        ([], "one for all or one per prompt, got 0 for 2 prompts"),
-        ([SamplingParams(), None], "must be SamplingParams or a list of them, got"),
-        ({"temperature": 1.0}, "must be SamplingParams or a list of them, got {'temp"),
-        (1.0, "must be SamplingParams or a list of them, got 1.0"),
-    ],
-)
-def test_bad_sampling_params_are_refused_before_anything_is_computed(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, params: Any, message: str
-) -> None:
-    llm = llm_of(tiny_model("llama"))
-    monkeypatch.setattr(llm.engine, "forward_batch", lambda batch: pytest.fail("computed"))
-    with pytest.raises(ValueError, match=message):
-        llm.generate([ENGLISH, CODE], params)
-
-
-def test_a_stream_keeps_the_parameters_that_it_was_given(tiny_model: TinyModel) -> None:
-    llm = llm_of(tiny_model("llama"))
-    params = sampled(seed=1, max_tokens=12)
-    expected = one(llm.generate(ENGLISH, params)).token_ids
-    stream = llm.stream(ENGLISH, params)
-    params.seed, params.temperature = 2, float("nan")
-    assert [piece.token_ids[0] for piece in stream] == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"device": "nowhere"}, "device must be one that torch can use here, .* got 'nowhere'"),
-        ({"device": None}, "device must be one that torch can use here, .* got None"),
-        ({"dtype": torch.int32}, "dtype must be one of torch.float32, .* got torch.int32"),
-        ({"dtype": "float32"}, "dtype must be one of torch.float32, .* got 'float32'"),
-    ],
-)
-def test_what_this_machine_cannot_compute_is_refused_before_the_model_is_loaded(
-    tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        LLM(tmp_path, **options)
-
-
-def test_a_refused_call_changes_nothing_for_the_next(tiny_model: TinyModel) -> None:
-    def answer(refused_before: int) -> GenerateOutput:
-        llm = LLM(tiny_model("llama"))
-        for _ in range(refused_before):
-            with pytest.raises(ValueError, match="empty"):
-                llm.generate([ENGLISH, ENGLISH, ""], sampled(seed=None))
-        return one(llm.generate(ENGLISH, sampled(seed=None)))
-
-    assert answer(refused_before=2) == answer(refused_before=0)
-
-
-def test_a_model_without_a_chat_template_refuses_messages(tmp_path: Path) -> None:
-    llm = LLM(edited_model(tmp_path, "llama", chat_template=None))
-    assert len(one(llm.generate(ENGLISH, greedy(1))).token_ids) == 1
-    with pytest.raises(ValueError, match="no chat template: pass the prompt as a string"):
-        llm.chat(MESSAGES)
-
-
-def test_a_template_that_raises_is_quoted(tmp_path: Path) -> None:
-    template = "{{ raise_exception('roles must alternate') }}"
-    llm = LLM(edited_model(tmp_path, "llama", chat_template=template))
-    with pytest.raises(ValueError, match="refused these messages: roles must alternate"):
-        llm.chat(MESSAGES)
-
-
-def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"missing is no folder here .*: check the name"):
-        LLM(tmp_path / "missing")
-    with pytest.raises(ValueError, match=r"must hold config\.json"):
-        LLM(tmp_path)
-    with pytest.raises(ValueError, match="must be a folder or the name of a repository, got 5"):
-        LLM(5)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("content", [None, '{"version": "1.0"}'])
-def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, content: str | None) -> None:
-    make_tiny_model("llama", tmp_path)
-    (tmp_path / "tokenizer.json").unlink()
-    (tmp_path / "tokenizer_config.json").unlink()
-    if content is not None:
-        (tmp_path / "tokenizer.json").write_text(content, "utf-8")
-    with pytest.raises(ValueError, match=r"must hold a tokenizer \(tokenizer\.json\)"):
-        LLM(tmp_path)

@@ -27,7 +27,7 @@ _COLDEST = 1e-30  # below about 1e-38 fp32 would round a temperature to 0, and 0
 class Filters:
     """The parameters of rows that are not greedy, float64 `[batch_size, 1]` unless said otherwise.
 
-    A filter that no row uses is None. Greedy rows have values that change nothing.
+    A filter that no row uses is None. Those of greedy rows are off.
     """
 
     greedy: torch.Tensor  # bool
@@ -100,7 +100,8 @@ def make_filters(
         return torch.tensor(values, dtype=dtype, device=device)[:, None]
 
     greedy = [p.temperature <= 0 or p.top_k == 1 for p in params]
-    hot = [p for p, is_greedy in zip(params, greedy, strict=True) if not is_greedy]
+    off = SamplingParams(temperature=1.0)
+    params = [off if is_greedy else p for p, is_greedy in zip(params, greedy, strict=True)]
     top_ks = [p.top_k if 0 < p.top_k < vocab_size else vocab_size for p in params]
     max_top_k = max((k for k in top_ks if k < vocab_size), default=0)
     return Filters(
@@ -108,8 +109,8 @@ def make_filters(
         temperature=column([max(p.temperature, _COLDEST) for p in params]),
         top_k=column(top_ks, torch.int64) if max_top_k else None,
         max_top_k=max_top_k,
-        top_p=column([p.top_p for p in params]) if any(p.top_p < 1 for p in hot) else None,
-        min_p=column([p.min_p for p in params]) if any(p.min_p > 0 for p in hot) else None,
+        top_p=column([p.top_p for p in params]) if any(p.top_p < 1 for p in params) else None,
+        min_p=column([p.min_p for p in params]) if any(p.min_p > 0 for p in params) else None,
         uniform=column(uniforms),
     )
 

@@ -22,7 +22,8 @@ class Detokenizer:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int]) -> None:
         self._tokenizer = tokenizer
         self._ids = list(prompt_ids)
-        self._num_sent = len(self._stable_text())
+        # Without the marks of a character that the prompt has begun: it comes with its last token.
+        self._num_sent = len(decode(tokenizer, prompt_ids).rstrip("\ufffd"))
 
     def push(self, token_ids: Sequence[int], *, finished: bool) -> str:
         """The text that these tokens complete; with `finished`, all that was held back as well."""
@@ -37,18 +38,20 @@ class Detokenizer:
 
         U+FFFD at the end is most likely the first bytes of a character. A run of byte tokens
         (`<0xF0>`, in vocabularies with byte fallback) is one text or, with one invalid byte in
-        it, U+FFFD throughout: nothing of it is certain before it ends.
+        it, U+FFFD throughout: nothing of it is certain before it ends. Tokens without a text, such
+        as special ones, do not end it.
         """
         end = len(self._ids)
-        while end > 0 and self._is_byte_token(self._ids[end - 1]):
+        while end > 0 and self._may_belong_to_a_run(self._ids[end - 1]):
             end -= 1
         return decode(self._tokenizer, self._ids[:end]).rstrip("\ufffd")
 
-    def _is_byte_token(self, token_id: int) -> bool:
+    def _may_belong_to_a_run(self, token_id: int) -> bool:
         token = self._tokenizer.convert_ids_to_tokens(token_id)
+        text = decode(self._tokenizer, [token_id])
         # In a vocabulary without byte fallback these six characters are a text like any other.
-        is_like_one = _BYTE_TOKEN.fullmatch(token or "") is not None
-        return is_like_one and decode(self._tokenizer, [token_id]) != token
+        is_byte = _BYTE_TOKEN.fullmatch(token or "") is not None and text != token
+        return is_byte or not text
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> str:

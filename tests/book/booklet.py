@@ -211,29 +211,25 @@ anything
 
 @@output@@
 
-## H {{#four-questions}}
+## H {{#official}}
 
-@@table ch02_speed@@
-
-## I {{#official}}
-
-## J {{#tests}}
+## I {{#tests}}
 
 @@test tests/test_ch02_more.py::test_takes@@
 
-## K {{#two-minutes}}
+## J {{#four-questions}}
 
-## L {{#exercises}}
+@@table ch02_speed@@
 
-## M {{#summary}}
+## K {{#exercises}}
 
-## N {{#practice}}
+## L {{#practice}}
 
 @@problems@@
 
 @@diff@@
 
-## O {{#references}}
+## M {{#references}}
 """
 
 FIRST = """# 01 {title}

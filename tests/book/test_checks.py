@@ -140,7 +140,7 @@ def test_no_asset_comes_from_another_site(text: str, root: Path) -> None:
 
 def test_sections_come_in_order_and_figures_by_two(root: Path) -> None:
     both(root, "## G {#run}", "## G {#tests-1}")
-    both(root, "## J {#tests}", "## J {#run}")
+    both(root, "## I {#tests}", "## I {#run}")
     both(root, '@@figure ch05_recompute alt="', '@@figure ch05_recompute2 alt="')
     found = lines(root)
     assert any("out of order" in line for line in found)

@@ -107,3 +107,8 @@ def test_lines_that_are_listed_are_taken_over_and_counted(sources: Sources) -> N
     before, after = sources.before(sources.book[2]), sources.package(2)
     outcome = replay(text.replace(block[0], ""), before, after, listed)
     assert not outcome.differences and outcome.copied == 3
+
+
+def test_an_empty_file_is_typed_as_one() -> None:
+    block = '```text title="minisgl/py.typed · the whole file"\n\n```'
+    assert not replay(block, {}, {"minisgl/py.typed": ""}).differences

@@ -79,7 +79,8 @@ def test_a_hidden_case_shows_its_label_and_what_is_small(problem: Problem) -> No
 
 
 def test_a_verdict_shows_what_the_failing_case_printed(problem: Problem, box: Box) -> None:
-    source = HEAD + "print('start', start)\n    return start + sum(numbers) + (not numbers)\n"
+    source = HEAD + "print('start', start)\n    for n in numbers:\n        start += n\n"
+    source += "    return start + (not numbers)\n"
     verdict = judge(problem, source, box=box, seed=7)
     assert verdict.code == "WA" and verdict.stdout.count("start") == 1
 

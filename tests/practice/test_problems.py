@@ -1,5 +1,6 @@
 """The problems of the repository: the mistakes that public graders accept are rejected here."""
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,10 +8,11 @@ import pytest
 
 from practice.judgelib import engine, sessions
 from practice.judgelib.box import Box
-from practice.judgelib.catalogue import load_problem
+from practice.judgelib.catalogue import load_catalogue, load_problem
 from practice.judgelib.core import judge, try_samples
 from practice.judgelib.predict import read_answers
 from practice.judgelib.static import Rejected
+from tools.steplib.source import Function, parse, scopes
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "practice" / "problems"
 
@@ -94,8 +96,8 @@ PLAUSIBLE = [
     ("ch02-merged-linear", "changes_x"),
     ("ch02-rope", "turns_the_caller_s_q"),
     ("ch03-qk-rows", "by_way_of_float16"),
-    ("ch04-top-p", "sorts_in_python"),
-    ("ch04-top-p", "multiplies_the_caller_s_top_p"),
+    ("ch09-top-p", "sorts_in_python"),
+    ("ch09-top-p", "multiplies_the_caller_s_top_p"),
     ("ch05-attend-bottom-right", "one_maximum_for_all"),
     ("ch05-attend-bottom-right", "mask_of_minus_100"),
     ("ch06-page-allocator", "freed_twice_unnoticed"),
@@ -178,3 +180,21 @@ def test_the_form_of_a_prediction_says_nothing_of_its_answers() -> None:
     assert "0 of 7" in try_samples(problem, problem.read("starter.py"), box=None, seed=1).message.en
     odd = try_samples(problem, right + "more = 1\n", box=None, seed=1)
     assert odd.code == "CE" and "no question called more" in odd.message.en
+
+
+def test_a_planted_fault_does_not_show_in_the_header() -> None:
+    """A method without the annotations that all others have would be the answer."""
+    for problem in load_catalogue(PROBLEMS.parents[1]).problems:
+        if problem.kind == "bug":
+            right, planted = (
+                dict(scopes(parse(text, problem.id).body))
+                for text in (engine.reference(problem), problem.read("mutants/planted.py"))
+            )
+            for name, node in planted.items():
+                if isinstance(node, Function) and name in right:
+                    assert _header(node) == _header(right[name]), (problem.id, name)
+
+
+def _header(node: ast.AST) -> str:
+    assert isinstance(node, Function)
+    return f"{ast.unparse(node.args)} -> {node.returns and ast.unparse(node.returns)}"

@@ -21,8 +21,8 @@ from tools.lang import tr
 from tools.steplib import Step
 
 SECTIONS = [
-    *("goals", "self-test", "files", "idea", "predict", "steps", "run", "four-questions"),
-    *("official", "tests", "two-minutes", "exercises", "summary", "practice", "references"),
+    *("goals", "self-test", "files", "idea", "predict", "steps", "run", "official"),
+    *("tests", "four-questions", "exercises", "practice", "references"),
 ]
 # The first two chapters have no engine yet, and so not all of it.
 FREE_CHAPTERS = (0, 1)

@@ -107,6 +107,10 @@ def _lines(text: str) -> list[str]:
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n")
 
 
+def _text(lines: list[str]) -> str:
+    return "\n".join(lines) + "\n" if lines != [""] else ""  # an empty file has no line to end
+
+
 def _neighbour(theirs: list[str], name: str, mine: list[str]) -> str:
     """The nearest code above `name` that is in both."""
     outer = name.rpartition(".")[0]
@@ -236,7 +240,7 @@ def replay(
 
 
 def _compare(typist: Typist, after: Mapping[str, str]) -> dict[str, str]:
-    typed = {path: "\n".join(lines) + "\n" for path, lines in typist.files.items()}
+    typed = {path: _text(lines) for path, lines in typist.files.items()}
     found: dict[str, str] = {}
     for path in sorted({*typed, *after}):
         mine, theirs = typed.get(path), after.get(path)

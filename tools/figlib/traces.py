@@ -15,7 +15,7 @@ from tools.steplib import tree
 
 from . import data
 from .errors import FigureError
-from .runs import part1, part2, radix
+from .runs import part1, part2, part3, radix
 
 TRACES = data.ROOT / "docs" / "traces"
 RUNS = "tools/figlib/runs"
@@ -30,6 +30,7 @@ RECORDERS = {
     "ch06_paged_pool": (6, part2),
     "ch07_attention": (7, part2),
     "ch08_radix_cache": (8, radix),
+    "ch09_sampler": (9, part3),
 }
 
 

@@ -1,21 +1,23 @@
 """Makes a merged layer, loads tensors and multiplies, and reports what can be seen after each."""
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from minisgl.layers.linear import MergedLinear
 
-PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot"}
+# What multiplies two matrices, and what may do so for several pairs at once.
+PRODUCTS = set("linear matmul mm mv addmm addmv bmm baddbmm addbmm dot vdot inner".split())
+PRODUCTS |= set("einsum tensordot bilinear chain_matmul multi_dot vecdot linalg_vecdot".split())
 
 
-class Products(TorchDispatchMode):
-    """Counts the matrix products below whatever name the code has for them."""
+class Products(TorchFunctionMode):
+    """Counts the calls of torch that multiply matrices."""
 
     count = 0
 
-    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        self.count += operator.overloadpacket.__name__ in PRODUCTS
-        return operator(*args, **(kwargs or {}))
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.count += getattr(function, "__name__", "").strip("_").removeprefix("r") in PRODUCTS
+        return function(*args, **(kwargs or {}))
 
 
 class Run:

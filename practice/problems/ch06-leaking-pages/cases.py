@@ -26,7 +26,7 @@ def drawn(rng: random.Random, page_size: int, num_pages: int, steps: int) -> lis
         if free_rows and (not running or rng.random() < 0.5):
             prompt = rng.randint(1, longest - 6)
             output = rng.randint(1, min(longest - prompt, 2 * page_size + 4))
-            pages = -(-(prompt + output) // page_size)
+            pages = -(-(prompt + output - 1) // page_size)
             name, row = f"r{step}", rng.choice(free_rows)
             ops.append(["admit", name, row, prompt, output])
             if pages <= num_pages - taken:
@@ -52,9 +52,8 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             one(
                 "一个请求提前停止，下一个接着用",
                 "a request that stops early, and the next one",
-                pool(8, 4, rows=2, longest=20),
+                pool(5, 4, rows=2, longest=18),
                 *life("a", 0, 6, 9, 2),
-                ["can", 32],
                 ["admit", "b", 1, 3, 4],
             )
         ],
@@ -86,10 +85,10 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 "恰好占满几页",
                 "exactly some pages",
                 pool(6, 4),
-                *life("a", 0, 8, 4, 4),
-                ["can", 24],
+                *life("a", 0, 8, 5, 5),
+                ["admit", "b", 1, 20, 5],
             ),
-            one("多一个 token", "one token more than a page", pool(6, 4), *life("a", 0, 8, 5, 5)),
+            one("多一个 token", "one token more than a page", pool(6, 4), *life("a", 0, 8, 6, 6)),
             one(
                 "页比请求大", "a page larger than the request", pool(3, 16), *life("a", 0, 3, 4, 1)
             ),
@@ -97,38 +96,44 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 "页大小 16，末页只用一个",
                 "16 a page, one in the last",
                 pool(4, 16),
-                *life("a", 0, 13, 4, 4),
+                *life("a", 0, 13, 5, 5),
             ),
+            one("池恰好装得下", "the pool just fits", pool(5, 3), ["admit", "a", 0, 9, 7]),
             one(
-                "池恰好装得下",
-                "the pool just fits",
+                "差一个 token 装不下，别的不受影响",
+                "too long by one, and nobody else suffers",
                 pool(5, 3),
-                ["can", 15],
-                ["admit", "a", 0, 9, 6],
-            ),
-            one(
-                "差一个 token 装不下",
-                "too long by one",
-                pool(5, 3),
-                ["can", 16],
+                ["admit", "b", 1, 2, 2],
+                ["admit", "a", 0, 9, 5],
+                ["run", "b", 1],
+                ["finish", "b"],
                 ["admit", "a", 0, 9, 7],
             ),
-            one("只算提示词的请求", "nothing to generate", pool(6, 4), *life("a", 0, 9, 0, 0)),
+            one("只生成一个", "one token to generate", pool(6, 4), *life("a", 0, 9, 1, 1)),
+            one(
+                "整行占满，末页伸出行外",
+                "a row filled to its end, and a last page that goes on behind it",
+                pool(4, 5, rows=2, longest=12),
+                ["admit", "a", 0, 6, 7],
+                ["admit", "b", 1, 2, 3],
+                ["run", "a", 7],
+                ["finish", "a"],
+            ),
             one(
                 "还没运行就结束",
                 "ends before it runs",
                 pool(7, 2),
                 ["admit", "a", 0, 3, 8],
                 ["finish", "a"],
-                ["can", 14],
+                ["admit", "b", 0, 7, 8],
             ),
             one(
                 "页不相邻",
                 "pages that are scattered",
                 pool(6, 2, longest=12),
-                ["admit", "a", 0, 2, 2],
-                ["admit", "b", 1, 1, 1],
-                ["admit", "c", 2, 3, 3],
+                ["admit", "a", 0, 2, 3],
+                ["admit", "b", 1, 1, 2],
+                ["admit", "c", 2, 3, 4],
                 ["finish", "a"],
                 ["finish", "c"],
                 ["admit", "d", 0, 4, 6],
@@ -140,7 +145,17 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 "stopped early again and again: the pool stays as large",
                 pool(12, 2),
                 *[op for name in "abcdef" for op in life(name, 1, 3, 14, 2)],
-                ["can", 24],
+                ["admit", "g", 0, 12, 13],
+            ),
+            one(
+                "一批出错，全部重来",
+                "a batch has failed, all begins anew",
+                pool(6, 3),
+                ["admit", "a", 0, n, 8],
+                ["admit", "b", 1, 2, 2],
+                ["run", "a", 1],
+                ["reset"],
+                *life("c", 1, 5, 9, 3),
             ),
         ],
         "random": [

@@ -27,6 +27,6 @@ def expected(case: Case) -> dict[str, Any]:
         "cu_seqlens_q": torch.tensor(before(owners), dtype=torch.int32),
         "cu_seqlens_k": torch.tensor(before(visible), dtype=torch.int32),
         "positions": torch.tensor([position for _, position in rows], dtype=torch.int64),
-        "last_indices": torch.tensor(last, dtype=torch.int32),
+        "logits_rows": torch.tensor(last, dtype=torch.int64),
         "phase": "prefill" if False in alone else "decode",
     }

@@ -13,7 +13,7 @@ def words(rng: random.Random, count: int) -> list[int]:
 
 def drawn(rng: random.Random, num_pages: int, size: int, count: int) -> list[Op]:
     """Requests of few words, so that many begin alike; each op knows what is running."""
-    ops: list[Op] = [["engine", num_pages, size, 40]]
+    ops: list[Op] = [["engine", num_pages, size, 40, 12 * size]]
     texts: list[list[int]] = [[1] * (2 * size)]
     waiting: list[str] = []
     left: dict[str, int] = {}
@@ -26,7 +26,7 @@ def drawn(rng: random.Random, num_pages: int, size: int, count: int) -> list[Op]
             ids = old[: rng.randint(0, len(old))][: 5 * size]
             ids = ids + [rng.randrange(1, 4) for _ in range(rng.randint(1, 2 * size))]
             output = rng.randint(1, 2 * size)
-            cost = -(-(len(ids) + output) // size)
+            cost = -(-(len(ids) + output - 1) // size)
             texts.append(ids)
             # All that run fit without sharing, so that every admission succeeds.
             if pages + cost > num_pages:
@@ -56,7 +56,7 @@ def drawn(rng: random.Random, num_pages: int, size: int, count: int) -> list[Op]
 
 def cases(rng: random.Random) -> dict[str, list[Case]]:
     def one(zh: str, en: str, num_pages: int, size: int, *ops: Op) -> Case:
-        return Case(zh, en, ops=[["engine", num_pages, size, 8], *ops])
+        return Case(zh, en, ops=[["engine", num_pages, size, 5, 6 * size - 1], *ops])
 
     s = rng.choice([2, 3])
     a, b, c = (words(rng, s) for _ in range(3))
@@ -138,7 +138,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             one(
                 "重复的页还回去后，立刻被别人写上",
                 "the duplicate pages go back and are written at once",
-                9,
+                6,
                 s,
                 ["admit", "A", a + b + x[:1], s],
                 ["admit", "B", a + b + y[:1], s],
@@ -194,15 +194,39 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 "just enough room, and one page too little",
                 5,
                 s,
-                ["admit", "A", a + x[:1], s],
+                ["admit", "A", a + x[:1], s + 1],
                 ["forward", ["A"], t[:1]],
-                ["admit", "B", a + y + z, 1],
-                ["admit", "C", a + y, 1],
+                ["admit", "B", a + y + z, 2],
+                ["admit", "C", a + y, 2],
                 ["forward", ["C"], t[1:2]],
                 ["finish", "A"],
                 ["finish", "C"],
                 ["admit", "D", y + z + x + b, s],
                 ["forward", ["D"], t[2:3]],
+            ),
+            one(
+                "命中之后接着要紧挨着的页",
+                "behind a hit come the pages right behind it",
+                9,
+                s,
+                ["admit", "A", a + b + x[:1], s + 1],
+                ["admit", "B", y + z + c + t[:1], s],
+                ["forward", ["A", "B"], t[:2]],
+                ["finish", "A"],
+                ["admit", "C", a + b + z[:1], 1],
+                ["in_place", "C"],
+                ["forward", ["B", "C"], t[2:4]],
+            ),
+            one(
+                "整行占满，末页伸出行外",
+                "a row filled to its end, and a last page that goes on behind it",
+                12,
+                s,
+                ["admit", "A", a + b + x, 3 * s],
+                ["admit", "B", a + b + x, 2 * s],
+                ["forward", ["A", "B"], t[:2]],
+                ["forward", ["A", "B"], t[2:4]],
+                ["finish", "A"],
             ),
             one(
                 "一个结束，另一个还在读同一份",

@@ -9,26 +9,22 @@ GONE = -1
 
 
 class Engine:
-    def __init__(self, num_pages, size, rows):
-        self.size, self.rows = size, list(range(rows))[::-1]
-        self.table = torch.zeros(rows, 256, dtype=torch.int32)
+    def __init__(self, num_pages, size, rows, longest):
+        self.num_pages, self.size, self.rows = num_pages, size, list(range(rows))[::-1]
+        self.table = torch.zeros(rows, longest, dtype=torch.int32)
         self.manager = CacheManager(num_pages, size, self.table)
         self.kv = [GONE] * (num_pages * size)
         self.running = {}
 
     def admit(self, name, ids, output):
-        manager = self.manager
-        handle = manager.match_req(list(ids))
-        manager.tree.lock(handle)
-        if not manager.can_allocate(len(ids) + output, handle):
-            manager.tree.unlock(handle)
+        row = self.rows.pop()
+        handle = self.manager.reserve(row, list(ids), len(ids) + output - 1)
+        if handle is None:
+            self.rows.append(row)
             return "no room"
         prompt = torch.tensor(ids, dtype=torch.int32)
         params = SamplingParams(max_tokens=output)
-        row = self.rows.pop()
-        req = Req(prompt, row, handle.cached_len, output, row, params, handle)
-        self.running[name] = req
-        manager.allocate(req)
+        self.running[name] = Req(prompt, row, handle.cached_len, output, row, params, handle)
         return handle.cached_len
 
     def forward(self, names, tokens):
@@ -54,16 +50,21 @@ class Engine:
         self.manager.free(req)
         self.rows.append(req.table_idx)
 
+    def in_place(self, name):
+        return self.running[name].cache_handle.is_run
+
     def seen(self, result):
-        allocator, tree = self.manager.allocator, self.manager.tree
+        allocator, tree = self.manager._allocator, self.manager._tree
         for page in allocator.free_pages():
             self.kv[page * self.size : (page + 1) * self.size] = [GONE] * self.size
         owners = [*allocator.free_pages(), *tree.pages()]
-        for req in self.running.values():
-            starts = self.table[req.table_idx, : req.max_device_len : self.size]
-            first = req.cache_handle.cached_len // self.size
-            owners += [start // self.size for start in starts.tolist()[first:]]
-        wrong = [page for page in range(allocator.num_pages) if owners.count(page) != 1]
+        differ = []
+        for name, req in self.running.items():
+            pages = req.cache_handle.pages
+            owners += pages[req.cache_handle.cached_len // self.size :]
+            starts = self.table[req.table_idx, : req.max_device_len - 1 : self.size].tolist()
+            if starts != [page * self.size for page in pages]:
+                differ.append(name)
         return {
             "result": result,
             "free": allocator.num_free,
@@ -72,7 +73,10 @@ class Engine:
             "shared": {
                 name: req.cache_handle.cached_len for name, req in sorted(self.running.items())
             },
-            "without one owner": wrong,
+            "without one owner": [
+                page for page in range(self.num_pages) if owners.count(page) != 1
+            ],
+            "row is not handle": sorted(differ),
         }
 
 

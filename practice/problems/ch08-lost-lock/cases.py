@@ -1,4 +1,4 @@
-"""Requests that share beginnings of several nodes, and end in any order while pages run short."""
+"""Requests that begin like earlier ones while the pool is nearly full; some must wait."""
 
 import random
 
@@ -11,196 +11,243 @@ def words(rng: random.Random, count: int) -> list[int]:
     return [rng.randrange(10, 1000) for _ in range(count)]
 
 
-def drawn(rng: random.Random, size: int, count: int) -> list[Op]:
-    ops: list[Op] = [["tree", size]]
-    texts, page, number = [[1] * size], 0, 0
-    reading: list[str] = []
-    for _ in range(count):
+def drawn(rng: random.Random, num_pages: int, size: int, count: int) -> list[Op]:
+    """Few words, so that many begin alike, and few pages, so that some find no room."""
+    ops: list[Op] = [["engine", num_pages, size, 60, 12 * size - 1]]
+    texts: list[list[int]] = [[1] * (2 * size)]
+    left: dict[str, int] = {}
+    for number in range(count):
         what = rng.random()
-        if what < 0.6:
+        if what < 0.5:
             old = rng.choice(texts)
-            ids = old[: rng.randint(0, len(old))]
-            ids = ids + [rng.randrange(1, 4) for _ in range(rng.randint(0, 4 * size))]
-            if what < 0.35:
-                texts.append(ids)
-                ops.append(["keep", ids, page])
-                page += len(ids) // size
-            else:
-                number += 1
-                reading.append(f"r{number}")
-                ops.append(["begin", reading[-1], ids])
-        elif what < 0.75 and reading:
-            ops.append(["end", reading.pop(rng.randrange(len(reading)))])
-        elif what < 0.88:
-            ops.append(["evict", rng.randint(1, 5)])
-        else:
-            ops.append(["room"])
-    return [*ops, *(["end", who] for who in reading), ["room"], ["evict", 3], ["evict", 999]]
+            ids = old[: rng.randint(0, len(old))][: 5 * size]
+            ids = ids + [rng.randrange(1, 4) for _ in range(rng.randint(1, 2 * size))]
+            texts.append(ids)
+            name, output = f"r{number}", rng.randint(1, 2 * size)
+            ops.append(["begin", name, ids, output])
+            left[name] = output - 1
+        elif what < 0.7:
+            ready = [name for name in left if left[name] > 0]
+            if ready:
+                name = rng.choice(ready)
+                ops.append(["decode", name, rng.randrange(1, 4)])
+                left[name] -= 1
+        elif left:
+            name = rng.choice(sorted(left))
+            ops.append(["end", name])
+            del left[name]
+    return [*ops, *(["end", name] for name in left), ["begin", "last", [1, 2, 3], 1]]
 
 
 def cases(rng: random.Random) -> dict[str, list[Case]]:
-    def one(zh: str, en: str, size: int, *ops: Op) -> Case:
-        return Case(zh, en, ops=[["tree", size], *ops])
+    def one(zh: str, en: str, num_pages: int, size: int, *ops: Op) -> Case:
+        return Case(zh, en, ops=[["engine", num_pages, size, 5, 6 * size - 1], *ops])
 
-    s = rng.choice([1, 2, 3])
-    a, b, c, d = (words(rng, s) for _ in range(4))
-    # They differ from each other and from all others in their first token.
-    u, v, w, x, y, z = ([1 + i, *words(rng, s - 1)] for i in range(6))
+    s = rng.choice([2, 3])
+    a, b, c = (words(rng, s) for _ in range(3))
+    x, y, z = ([1 + i, *words(rng, s - 1)] for i in range(3))
+    t = words(rng, 8)
     return {
         "sample": [
             one(
-                "两个请求共用两段开头，一个先结束",
-                "two requests share a beginning of two nodes, and one ends first",
-                1,
-                ["keep", [1, 2, 3], 10],
-                ["keep", [1, 2, 4], 20],
-                ["keep", [1, 5], 30],
-                ["begin", "A", [1, 2, 3, 9]],
-                ["begin", "B", [1, 2, 4, 9]],
+                "命中了开头，却没有地方放其余的",
+                "a hit at the start, and no room for the rest",
+                7,
+                2,
+                ["begin", "A", [1, 2, 3, 4, 5, 6], 1],
                 ["end", "A"],
-                ["room"],
-                ["evict", 9],
+                ["begin", "B", [7, 8, 9], 2],
+                ["begin", "C", [1, 2, 3, 4, 9, 9, 9, 9], 4],
+                ["decode", "B", 9],
                 ["end", "B"],
-                ["room"],
+                ["begin", "C", [1, 2, 3, 4, 9, 9, 9, 9], 4],
+                ["end", "C"],
             )
         ],
         "basic": [
             one(
-                "一个请求，开始到结束",
-                "one request from begin to end",
+                "先后到来：第二个请求命中",
+                "one after the other: the second finds a hit",
+                12,
                 s,
-                ["keep", a + b + u, 0],
-                ["keep", a + b + v, 10],
-                ["begin", "A", a + b + u],
-                ["room"],
-                ["evict", 9],
+                ["begin", "A", a + b + x, s],
+                ["begin", "B", a + b + y, s],
+                ["decode", "A", t[0]],
                 ["end", "A"],
-                ["room"],
-                ["evict", 2],
-            ),
-            one(
-                "同样的提示词，两个请求",
-                "the same prompt, two requests",
-                s,
-                ["keep", a + b + c, 0],
-                ["begin", "A", a + b + c],
-                ["begin", "B", a + b + c],
+                ["begin", "C", a + b + x + t[1:2], 1],
+                ["decode", "B", t[2]],
+                ["end", "C"],
                 ["end", "B"],
-                ["room"],
-                ["evict", 9],
-                ["end", "A"],
-                ["room"],
-                ["evict", 9],
             ),
             one(
-                "最久没用的先走，从末尾走起",
-                "the least recently used goes first, and from its end",
+                "位置不够，驱逐别人不用的前缀",
+                "no room left: what nobody reads is evicted",
+                5,
                 s,
-                ["keep", u + a + b, 0],
-                ["keep", v + c + d, 10],
-                ["begin", "A", u + a + b],
+                ["begin", "A", a + b + c, 1],
                 ["end", "A"],
-                ["evict", 1],
-                ["evict", 3],
-                ["evict", 1],
+                ["begin", "B", x + y + z, s + 1],
+                ["end", "B"],
+                ["begin", "C", x + y + b, s + 1],
+                ["decode", "C", t[0]],
+                ["end", "C"],
+            ),
+            one(
+                "放不下就等，等到别人结束",
+                "what does not fit waits until another ends",
+                6,
+                s,
+                ["begin", "A", a + b, 1],
+                ["begin", "B", x + y + z, 1],
+                ["begin", "C", x + c + a, 1],
+                ["end", "B"],
+                ["begin", "C", x + c + a, 1],
+                ["end", "A"],
+                ["end", "C"],
             ),
         ],
         "edge": [
             one(
-                "三段开头，四个请求交错结束",
-                "a beginning of three nodes, four requests that end crosswise",
+                "整个提示词都在树里，最后一个 token 仍要算",
+                "the whole prompt is known: its last token is computed all the same",
+                8,
                 s,
-                ["keep", a + u + v + w, 0],
-                ["keep", a + u + v + x, 10],
-                ["keep", a + u + y, 20],
-                ["keep", a + z, 30],
-                ["begin", "A", a + u + v + w],
-                ["begin", "B", a + z],
-                ["begin", "C", a + u + v + x],
-                ["begin", "D", a + u],
-                ["room"],
-                ["end", "B"],
+                ["begin", "A", a + b, 1],
+                ["begin", "B", a + b, 1],
                 ["end", "A"],
-                ["room"],
-                ["evict", 99],
-                ["end", "D"],
-                ["evict", 99],
+                ["end", "B"],
+                ["begin", "C", a, 1],
+            ),
+            one(
+                "要驱逐的恰好够",
+                "just enough can be evicted",
+                5,
+                s,
+                ["begin", "A", a + b + c, 1],
+                ["end", "A"],
+                ["begin", "B", x, 1],
+                ["begin", "C", a + y + z, s + 1],
+                ["decode", "C", t[0]],
+                ["end", "B"],
                 ["end", "C"],
-                ["room"],
-                ["evict", 99],
             ),
             one(
-                "读着的节点被切开",
-                "a node is cut while it is read",
+                "只差一页：命中的前缀不能算进去",
+                "short by one page: the prefix that hit does not count",
+                5,
                 s,
-                ["keep", a + b + c + d, 0],
-                ["begin", "A", a + b + c + d],
-                ["begin", "B", a + b],
-                ["keep", a + b + c + u, 10],
+                ["begin", "A", a + b + c, 1],
+                ["end", "A"],
+                ["begin", "B", x, s + 1],
+                ["begin", "C", a + y + z, s + 1],
                 ["end", "B"],
-                ["evict", 9],
-                ["room"],
-                ["end", "A"],
-                ["room"],
-                ["evict", 9],
+                ["begin", "C", a + y + z, s + 1],
+                ["end", "C"],
             ),
             one(
-                "读着的前缀又加长了",
-                "a prefix grows while it is read",
+                "命中的是整片叶子，别的都有人在读",
+                "a whole leaf hits, and all else is being read",
+                6,
                 s,
-                ["keep", a + b, 0],
-                ["begin", "A", a + b],
-                ["keep", a + b + c + d, 10],
-                ["begin", "B", a + b + c],
+                ["begin", "A", a + b, 1],
                 ["end", "A"],
-                ["room"],
-                ["evict", 9],
+                ["begin", "B", x + y, s + 1],
+                ["begin", "C", a + b + z, s + 1],
+                ["begin", "D", a + b + z, 1],
+                ["decode", "B", t[0]],
                 ["end", "B"],
-                ["evict", 9],
+                ["end", "D"],
             ),
             one(
-                "什么也没命中的请求",
-                "a request that hits nothing",
+                "一次次放不下，前缀不会越锁越多",
+                "refused again and again, and no lock is left behind",
+                5,
                 s,
-                ["keep", u + a, 0],
-                ["begin", "A", v + a],
-                ["room"],
-                ["evict", 1],
+                ["begin", "A", a + b, 1],
                 ["end", "A"],
-                ["evict", 1],
-            ),
-            one(
-                "结束两次是错误，而且什么也不改变",
-                "ending twice is an error and changes nothing",
-                s,
-                ["keep", a + u, 0],
-                ["keep", a + v, 10],
-                ["begin", "A", a + u],
-                ["begin", "B", a],
-                ["end", "A"],
-                ["end", "A"],
-                ["room"],
-                ["evict", 9],
+                ["begin", "B", x + y, 1],
+                *[["begin", "C", a + b + c + z, 1]] * 3,
                 ["end", "B"],
-                ["room"],
+                ["begin", "D", z + y + x + c, s],
+                ["end", "D"],
             ),
             one(
-                "刚结束的比没人读过的后走",
-                "what was read until now goes after what nobody read",
+                "别人锁着的前缀，放不下时还归别人锁着",
+                "refused on a prefix that another reads: the other's lock stays",
+                5,
                 s,
-                ["keep", u + a, 0],
-                ["begin", "A", u + a],
-                ["keep", v + b, 10],
-                ["keep", w + c, 20],
+                ["begin", "A", a + b + x[:1], s],
+                ["begin", "B", a + b + y + z, s],
+                ["begin", "C", x + y + z, 1],
+                ["decode", "A", t[0]],
                 ["end", "A"],
-                ["evict", 2],
-                ["evict", 2],
-                ["evict", 2],
+                ["begin", "B", a + b + y + z, s],
+            ),
+            one(
+                "三个请求读同一段，先后结束",
+                "three requests read one beginning and end in turn",
+                7,
+                s,
+                ["begin", "A", a + b + x, 1],
+                ["begin", "B", a + b + y, 2],
+                ["begin", "C", a + b, 1],
+                ["end", "B"],
+                ["begin", "D", z + x + y + c, s + 1],
+                ["end", "A"],
+                ["begin", "D", z + x + y + c, s + 1],
+                ["end", "C"],
+                ["begin", "E", a + b + c, 1],
+            ),
+            one(
+                "空出的页够用就不驱逐",
+                "nothing is evicted while free pages suffice",
+                6,
+                s,
+                ["begin", "A", a + b, 1],
+                ["end", "A"],
+                ["begin", "B", x + y + z, s + 1],
+                ["end", "B"],
+                ["begin", "C", a + b + x, 1],
+            ),
+            one(
+                "最后一个 token 不占位置",
+                "the last token needs no place",
+                3,
+                s,
+                ["begin", "A", a + b, s + 1],
+                ["end", "A"],
+                ["begin", "B", a + b, s + 2],
+            ),
+            one(
+                "命中之后接着要紧挨着的页",
+                "behind a hit come the pages right behind it",
+                9,
+                s,
+                ["begin", "A", a + b + x[:1], s + 1],
+                ["begin", "B", y + z + c + t[:1], s],
+                ["end", "A"],
+                ["begin", "C", a + b + z[:1], 1],
+                ["in_place", "C"],
+            ),
+            one(
+                "不满一页的提示词",
+                "prompts that fill no page",
+                4,
+                s,
+                ["begin", "A", a[:1], 1],
+                ["begin", "B", a[:1], s],
+                ["end", "A"],
+                ["decode", "B", t[0]],
+                ["end", "B"],
             ),
         ],
         "random": [
-            Case("随机操作", "random operations", ops=drawn(rng, rng.choice([1, 2, 4]), 30))
-            for _ in range(6)
+            Case(
+                "随机请求",
+                "random requests",
+                ops=drawn(rng, rng.randint(11, 16), rng.choice([1, 2, 4]), 30),
+            )
+            for _ in range(5)
         ],
-        "large": [Case("很长的日志", "a long log", ops=drawn(rng, 1, 140))],
+        "large": [Case("很长的一天", "a long day", ops=drawn(rng, 24, 2, 110))],
     }

@@ -1,5 +1,6 @@
-"""Every prefix of whole pages by itself; a lock is never counted, it is looked up."""
+"""Knows no nodes and no locks: of each prefix of whole pages, when it was used and who reads it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from practice.judgelib.cases import Case
@@ -7,72 +8,102 @@ from practice.judgelib.cases import Case
 Prefix = tuple[int, ...]
 
 
-class Kept:
-    """Which page ends each prefix, when it was last used, and who is reading."""
+@dataclass
+class Running:
+    """One request: its tokens, how many have KV, its places, and what it reads of the tree."""
 
-    def __init__(self, size: int) -> None:
-        self.size, self.clock = size, 0
-        self.page: dict[Prefix, int] = {}
+    ids: list[int]
+    computed: int
+    places: int
+    shared: Prefix
+
+
+class Pool:
+    """Which prefixes are kept, each with its last use; pages are only counted."""
+
+    def __init__(self, num_pages: int, size: int, _rows: int, _longest: int) -> None:
+        self.num_pages, self.size, self.clock = num_pages, size, 0
         self.used: dict[Prefix, int] = {}
-        self.reading: dict[str, Prefix] = {}
+        self.running: dict[str, Running] = {}
 
-    def prefixes(self, ids: Any) -> list[Prefix]:
+    def pages(self, ids: Any) -> list[Prefix]:
+        """The prefixes of `ids` in whole pages, each standing for its last page."""
         return [tuple(ids[:end]) for end in range(self.size, len(ids) + 1, self.size)]
 
-    def is_read(self, prefix: Prefix) -> bool:
-        return any(text[: len(prefix)] == prefix for text in self.reading.values())
-
     def use(self, prefixes: list[Prefix]) -> None:
-        for prefix in prefixes[::-1]:
+        for prefix in reversed(prefixes):
             self.clock += 1
             self.used[prefix] = self.clock
 
-    def known(self, ids: list[int]) -> list[Prefix]:
-        return [prefix for prefix in self.prefixes(ids) if prefix in self.page]
+    def read(self) -> set[Prefix]:
+        return {page for req in self.running.values() for page in self.pages(req.shared)}
 
-    def do(self, name: str, values: list[Any]) -> Any:
-        if name == "keep":
-            ids, first = values
-            known = len(self.known(ids))
-            for index, prefix in enumerate(self.prefixes(ids)):
-                self.page.setdefault(prefix, first + index)
-            self.use(self.prefixes(ids))
-            return known
-        if name == "begin":
-            who, ids = values
-            known = self.known(ids)
-            self.use(known)
-            self.reading[who] = known[-1] if known else ()
-            return len(known) * self.size
-        if name == "end":
-            if values[0] not in self.reading:
-                return "AssertionError"
-            every = self.prefixes(self.reading.pop(values[0]))
-            self.use([prefix for prefix in every if not self.is_read(prefix)])
-        if name == "evict":
-            free = [prefix for prefix in self.page if not self.is_read(prefix)]
-            free.sort(key=lambda prefix: self.used[prefix])
-            return sorted(self.page.pop(prefix) for prefix in free[: values[0]])
-        if name == "room":
-            read = sum(1 for prefix in self.page if self.is_read(prefix))
-            return [len(self.page) - read, read]
+    def free(self) -> int:
+        own = sum(
+            -(-req.places // self.size) - len(self.pages(req.shared))
+            for req in self.running.values()
+        )
+        return self.num_pages - len(self.used) - own
+
+    def begin(self, name: str, ids: list[int], output: int) -> Any:
+        known = [page for page in self.pages(ids[:-1]) if page in self.used]
+        self.use(known)
+        places = len(ids) + output - 1
+        missing = -(-places // self.size) - len(known) - self.free()
+        unread = [page for page in self.used if page not in self.read() and page not in known]
+        if missing > len(unread):
+            self.use([page for page in known if page not in self.read()])
+            return "no room"
+        unread.sort(key=lambda page: self.used[page])
+        for page in unread[: max(0, missing)]:
+            del self.used[page]
+        hit = len(known) * self.size
+        req = self.running[name] = Running(list(ids), len(ids), places, ())
+        self.keep(req)
+        req.ids.append(0)
+        return {"hit": hit, "reads": list(ids)}
+
+    def keep(self, req: Running) -> None:
+        every = self.pages(req.ids[: req.computed])
+        self.use(every)
+        req.shared = every[-1] if every else ()
+
+    def decode(self, name: str, token: int) -> Any:
+        if name not in self.running:
+            return "not running"
+        req = self.running[name]
+        req.computed = len(req.ids)
+        req.ids.append(token)
+        return req.ids[:-1]
+
+    def end(self, name: str) -> str | None:
+        if name not in self.running:
+            return "not running"
+        req = self.running[name]
+        self.keep(req)
+        del self.running[name]
+        self.use([page for page in self.pages(req.shared) if page not in self.read()])
         return None
+
+    def in_place(self, _name: str) -> bool:
+        return True  # asked only where enough free pages follow the prefix
 
 
 def expected(case: Case) -> list[Any]:
-    state, results = Kept(1), []
+    state, results = Pool(0, 1, 0, 0), []
     for name, *values in case.ops:
-        if name == "tree":
-            state = Kept(values[0])
-        result = state.do(name, values)
+        result: Any = None
+        if name == "engine":
+            state = Pool(*values)
+        else:
+            result = getattr(state, name)(*values)
         results.append(
             {
                 "result": result,
-                "kept": sorted(state.page.values()),
-                "read": {
-                    who: [state.page[one] for one in state.prefixes(state.reading[who])]
-                    for who in sorted(state.reading)
-                },
+                "free": state.free(),
+                "kept": len(state.used),
+                "locked": len(state.read()),
+                "without one owner": [],
             }
         )
     return results

@@ -1,22 +1,18 @@
-# Remembers the pages of each request, so that nothing has to be read back from the page table.
-
-from minisgl.kvcache.allocator import PageAllocator
-
-
+# Keeps a list of its own of who has which pages, by rows of the page table.
 class CacheManager:
-    def __init__(self, num_pages, page_size, page_table):
-        self.allocator = PageAllocator(num_pages)
-        self._page_size = page_size
-        self._page_table = page_table
+    def reset(self):
+        self._allocator = PageAllocator(self._num_pages)
         self._pages_of = {}
 
-    def allocate(self, req):
-        pages = self.allocator.allocate(self._num_pages(req.max_device_len))
-        self._pages_of[req] = pages
+    def reserve(self, table_idx, num_tokens):
         size = self._page_size
-        locations = [page * size + offset for page in pages for offset in range(size)]
-        for token in range(req.max_device_len):
-            self._page_table[req.table_idx, token] = locations[token]
+        if num_tokens > self._allocator.num_free * size:
+            return None
+        pages = self._allocator.allocate((num_tokens + size - 1) // size)
+        self._pages_of[table_idx] = pages
+        for token in range(num_tokens):
+            self._page_table[table_idx, token] = pages[token // size] * size + token % size
+        return BaseCacheHandle(list(pages))
 
     def free(self, req):
-        self.allocator.free(self._pages_of.pop(req))
+        self._allocator.free(self._pages_of.pop(req.table_idx))

@@ -2,6 +2,6 @@
 # caught by: sample
 class CacheManager:
     def free(self, req):
-        """Take all pages of `req` back."""
-        first = self._page_table[req.table_idx, : req.max_device_len : self._page_size]
-        self.allocator.free(first.tolist())
+        last = req.max_device_len - 1
+        first = self._page_table[req.table_idx, : last : self._page_size]
+        self._allocator.free(first.tolist())

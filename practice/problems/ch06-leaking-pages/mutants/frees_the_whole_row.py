@@ -3,4 +3,4 @@
 class CacheManager:
     def free(self, req):
         first = self._page_table[req.table_idx, :: self._page_size]
-        self.allocator.free((first[first >= 0] // self._page_size).tolist())
+        self._allocator.free((first[first >= 0] // self._page_size).tolist())

@@ -2,6 +2,5 @@
 # caught by: sample
 class CacheManager:
     def free(self, req):
-        """Take all pages of `req` back."""
-        first = self._page_table[req.table_idx, : len(req.input_ids) : self._page_size]
-        self.allocator.free((first // self._page_size).tolist())
+        num_pages = -(-len(req.input_ids) // self._page_size)
+        self._allocator.free(req.cache_handle.pages[:num_pages])

@@ -2,9 +2,5 @@
 # caught by: sample
 class CacheManager:
     def free(self, req):
-        """Take all pages of `req` back."""
-        first = self._page_table[
-            req.table_idx,
-            : req.max_device_len // self._page_size * self._page_size : self._page_size,
-        ]
-        self.allocator.free((first // self._page_size).tolist())
+        num_pages = (req.max_device_len - 1) // self._page_size
+        self._allocator.free(req.cache_handle.pages[:num_pages])

@@ -1,12 +1,8 @@
 # Counts on from the page's number, not from its first location.
 # caught by: sample
-import torch
-
-
 class CacheManager:
-    def allocate(self, req):
-        pages = self.allocator.allocate(self._num_pages(req.max_device_len))
-        first = torch.tensor(pages, dtype=torch.int32)[:, None]
-        locations = (first + torch.arange(self._page_size, dtype=torch.int32)).flatten()
-        row = self._page_table[req.table_idx]
-        row[: req.max_device_len] = locations[: req.max_device_len]
+    def _write(self, table_idx, pages):
+        starts = torch.tensor(pages, dtype=torch.int32)[:, None]
+        locations = (starts + torch.arange(self._page_size, dtype=torch.int32)).flatten()
+        row = self._page_table[table_idx]
+        row[: len(locations)] = locations[: len(row)]

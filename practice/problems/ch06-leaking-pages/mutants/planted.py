@@ -3,5 +3,5 @@
 class CacheManager:
     def free(self, req: Req) -> None:
         """Take all pages of `req` back."""
-        first = self._page_table[req.table_idx, : req.device_len : self._page_size]
-        self.allocator.free((first // self._page_size).tolist())
+        num_pages = -(-req.device_len // self._page_size)
+        self._allocator.free(req.cache_handle.pages[:num_pages])

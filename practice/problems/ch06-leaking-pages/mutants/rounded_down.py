@@ -1,5 +1,10 @@
 # Rounds down, and the last tokens have no page.
 # caught by: sample
 class CacheManager:
-    def _num_pages(self, num_tokens):
-        return num_tokens // self._page_size
+    def reserve(self, table_idx, num_tokens):
+        count = num_tokens // self._page_size
+        if count > self._allocator.num_free:
+            return None
+        pages = self._allocator.allocate(count)
+        self._write(table_idx, pages)
+        return BaseCacheHandle(pages)

@@ -14,7 +14,7 @@ def ragged_batch(lengths):
     start_of_row = (cached - (ends - extend)).repeat_interleave(extend)
     return {
         "phase": ("prefill", "decode")[int(torch.equal(extend, torch.ones_like(extend)))],
-        "last_indices": (ends - 1).int(),
+        "logits_rows": ends - 1,
         "positions": torch.arange(int(extend.sum())) + start_of_row,
         "cu_seqlens_k": bounds(device),
         "cu_seqlens_q": bounds(extend),

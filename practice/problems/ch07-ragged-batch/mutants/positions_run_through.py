@@ -10,12 +10,11 @@ def ragged_batch(lengths: list[tuple[int, int]]) -> dict[str, torch.Tensor | str
     extend = [device_len - cached_len for cached_len, device_len in lengths]
     bounds_q = list(accumulate(extend, initial=0))
     bounds_k = list(accumulate((device_len for _, device_len in lengths), initial=0))
-    cu_seqlens_q = torch.tensor(bounds_q, dtype=torch.int32)
     positions = list(range(sum(extend)))
     return {
-        "cu_seqlens_q": cu_seqlens_q,
+        "cu_seqlens_q": torch.tensor(bounds_q, dtype=torch.int32),
         "cu_seqlens_k": torch.tensor(bounds_k, dtype=torch.int32),
-        "positions": torch.tensor(positions, dtype=torch.int64),
-        "last_indices": cu_seqlens_q[1:] - 1,
+        "positions": torch.tensor(positions),  # int64, as Python ints become
+        "logits_rows": torch.tensor(bounds_q[1:]) - 1,
         "phase": "decode" if all(count == 1 for count in extend) else "prefill",
     }

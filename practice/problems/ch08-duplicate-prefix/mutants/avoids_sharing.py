@@ -2,13 +2,16 @@
 # caught by: sample
 class CacheManager:
     def cache_req(self, req):
-        old, size = _handle(req), self._page_size
-        num_pages = req.cached_len // size
-        ids = req.input_ids[: num_pages * size].tolist()
-        if self.tree.match(ids).cached_len > old.cached_len:
+        old = _handle(req)
+        num_pages = req.cached_len // self._page_size
+        ids = req.input_ids[: num_pages * self._page_size].tolist()
+        if self._tree.match(ids).cached_len > old.cached_len:
             return
-        pages = self._pages(req)[:num_pages]
-        self.tree.insert(ids, pages)
-        new = req.cache_handle = self.tree.match(ids)
-        self.tree.lock(new)
-        self.tree.unlock(old)
+        prefix = self._tree.insert(ids, old.pages[:num_pages])
+        self._tree.lock(prefix)
+        self._tree.unlock(old.prefix)
+        pages = prefix.pages() + old.pages[num_pages:]
+        duplicates = [own for own, kept in zip(old.pages, pages, strict=True) if own != kept]
+        self._write(req.table_idx, pages)
+        self._allocator.free(duplicates)
+        req.cache_handle = CacheHandle(pages, prefix.cached_len, prefix)

@@ -1,14 +1,15 @@
-# Frees from the first page on, so the pages of its old hit are freed under the tree.
+# Frees whatever the tree knew, and so the pages of its own hit under the tree.
 # caught by: edge
 class CacheManager:
     def cache_req(self, req):
-        old, size = _handle(req), self._page_size
-        num_pages = req.cached_len // size
-        ids = req.input_ids[: num_pages * size].tolist()
-        pages = self._pages(req)[:num_pages]
-        known = self.tree.insert(ids, pages)
-        new = req.cache_handle = self.tree.match(ids)
-        self.tree.lock(new)
-        self.tree.unlock(old)
-        self._write(req, 0, new.pages()[:known])
-        self.allocator.free(pages[:known])
+        old = _handle(req)
+        num_pages = req.cached_len // self._page_size
+        ids = req.input_ids[: num_pages * self._page_size].tolist()
+        known = self._tree.match(ids).cached_len // self._page_size
+        prefix = self._tree.insert(ids, old.pages[:num_pages])
+        self._tree.lock(prefix)
+        self._tree.unlock(old.prefix)
+        pages = prefix.pages() + old.pages[num_pages:]
+        self._write(req.table_idx, pages)
+        self._allocator.free(old.pages[:known])
+        req.cache_handle = CacheHandle(pages, prefix.cached_len, prefix)

@@ -2,14 +2,14 @@
 # caught by: edge
 class CacheManager:
     def cache_req(self, req):
-        old, size = _handle(req), self._page_size
-        num_pages = len(req.input_ids) // size
-        ids = req.input_ids[: num_pages * size].tolist()
-        pages = self._pages(req)[:num_pages]
-        known = self.tree.insert(ids, pages)
-        new = req.cache_handle = self.tree.match(ids)
-        self.tree.lock(new)
-        self.tree.unlock(old)
-        first = old.cached_len // size
-        self._write(req, first, new.pages()[first:known])
-        self.allocator.free(pages[first:known])
+        old = _handle(req)
+        num_pages = min(len(req.input_ids) // self._page_size, len(old.pages))
+        ids = req.input_ids[: num_pages * self._page_size].tolist()
+        prefix = self._tree.insert(ids, old.pages[:num_pages])
+        self._tree.lock(prefix)
+        self._tree.unlock(old.prefix)
+        pages = prefix.pages() + old.pages[num_pages:]
+        duplicates = [own for own, kept in zip(old.pages, pages, strict=True) if own != kept]
+        self._write(req.table_idx, pages)
+        self._allocator.free(duplicates)
+        req.cache_handle = CacheHandle(pages, prefix.cached_len, prefix)

@@ -25,8 +25,8 @@ class EngineConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a seed that is none."""
-        check_number("seed", self.seed, whole=True)
+        """Raise ValueError for a seed that no generator takes."""
+        check_number("seed", self.seed, low=-(2**63), high=2**63 - 1, whole=True)
 
     @property
     def compute_dtype(self) -> torch.dtype:

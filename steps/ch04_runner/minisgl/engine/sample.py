@@ -50,10 +50,10 @@ def choose(
         return logits.argmax()
     # Relative to the best score, which a tiny temperature would make infinite; and a temperature
     # that fp32 rounds to 0 would make it NaN.
-    scores = (logits - logits.max()) / max(params.temperature, 1e-30)
+    scores = (logits - logits.max()) / max(float(params.temperature), 1e-30)
     probs, tokens = scores.nan_to_num().softmax(-1).sort(descending=True)
     if params.top_k > 0:
         probs[params.top_k :] = 0
-    before = probs.cumsum(-1) - probs  # of the tokens that are more probable
-    probs[before >= params.top_p * probs.sum()] = 0  # the token that crosses top_p stays
+    before = probs.cumsum(-1)[:-1]  # of all tokens more probable than the second, the third, …
+    probs[1:][before >= params.top_p * probs.sum()] = 0  # the token that crosses top_p stays
     return tokens[torch.multinomial(probs, 1, generator=generator)[0]]

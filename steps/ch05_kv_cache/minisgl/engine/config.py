@@ -32,7 +32,7 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         """Raise ValueError for sizes that no request fits in."""
-        check_number("seed", self.seed, whole=True)
+        check_number("seed", self.seed, low=-(2**63), high=2**63 - 1, whole=True)
         check_number("max_running_reqs", self.max_running_reqs, low=1, high=_INT32, whole=True)
         if self.max_seq_len is not None:  # a prompt's token and a new one
             check_number("max_seq_len", self.max_seq_len, low=2, high=_INT32, whole=True)

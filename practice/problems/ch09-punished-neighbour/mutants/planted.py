@@ -1,0 +1,25 @@
+# Counts the penalties made so far, and takes that for the row of the batch.
+# caught by: sample
+import torch
+
+
+def make_args(
+    reqs: list[Req], token_pool: torch.Tensor, vocab_size: int, seed: int
+) -> SamplingArgs:
+    """The arguments of a batch that is about to be computed.
+
+    `token_pool`, `[num_rows, max_seq_len]` on the device, holds the tokens so far; `seed` is the
+    engine's, and serves requests without one.
+    """
+    params = [req.sampling_params for req in reqs]
+    filters = None
+    if not all(p.is_greedy for p in params):
+        uniforms = [_uniform_of(req, seed) for req in reqs]
+        filters = make_filters(params, uniforms, vocab_size, token_pool.device)
+    penalties = []
+    for req in reqs:
+        if req.sampling_params.has_penalties:
+            known = token_pool[req.table_idx, : req.device_len].long()
+            parts = known[: req.prompt_len], known[req.prompt_len :]
+            penalties.append(Penalty(len(penalties), req.sampling_params, *parts))
+    return SamplingArgs(filters, penalties, [p.logprobs for p in params])

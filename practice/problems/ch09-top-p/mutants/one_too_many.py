@@ -1,0 +1,8 @@
+# Keeps one token behind the one that crosses.
+# caught by: basic
+import torch
+
+
+def crossing_prob(probs: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    crossing = (probs.cumsum(-1, dtype=torch.float64) < wanted).sum(-1, keepdim=True)
+    return probs.gather(-1, (crossing + 1).clamp(max=probs.shape[-1] - 1))

@@ -1,0 +1,10 @@
+# Asks topk for the whole vocabulary, which is a sort by another name.
+# caught by: large
+import torch
+
+
+def top_p_threshold(probs: torch.Tensor, top_p: torch.Tensor) -> torch.Tensor:
+    wanted = top_p * probs.sum(-1, keepdim=True, dtype=torch.float64)
+    best = probs.topk(probs.shape[-1]).values
+    threshold = crossing_prob(best, wanted)
+    return torch.where(top_p < 1, threshold, 0.0)

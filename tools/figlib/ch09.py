@@ -1,0 +1,61 @@
+"""Chapter 9: three filters as thresholds, and random numbers without a state."""
+
+from __future__ import annotations
+
+from . import traces
+from .canvas import SMALL, Canvas
+from .drawing import Drawing, Frame, figure
+from .labels import Words
+
+SHOWN = 12
+LEFT, WIDE, HIGH = 96.0, 210.0, 21.0
+
+
+@figure("ch09_thresholds")
+def thresholds(word: Words) -> Drawing:
+    """One distribution, and for each filter how far down it reaches."""
+    trace = traces.load("ch09_sampler")
+    best, canvas = trace["best"][:SHOWN], Canvas()
+    canvas.text(0, 13, f"“{trace['prompt']}”", "mono bold", size=SMALL)
+    top = 24.0
+    for row, (piece, share) in enumerate(best):
+        y = top + row * HIGH
+        canvas.text(LEFT - 8, y + 14, piece.replace(" ", "␣"), "mono", size=SMALL, anchor="end")
+        canvas.rect(LEFT, y + 2, max(1.5, WIDE * share / best[0][1]), 15, "r1 solid", r=2)
+    canvas.text(LEFT - 8, top + SHOWN * HIGH + 9, "⋮", "dim", anchor="end")
+    for name, value in trace["filters"].items():
+        count = trace["kept"][name]
+        y = top + min(count, SHOWN + 0.8) * HIGH
+        canvas.line(LEFT, y, canvas.width, y, "dash")
+        label = f"{name} = {value}: {word('kept', n=count)}"
+        canvas.text(canvas.width, y - 4, label, "hot bold", size=SMALL, anchor="end")
+    canvas.grow(top + (SHOWN + 1) * HIGH)
+    return Drawing([Frame(canvas)])
+
+
+@figure("ch09_randomness")
+def randomness(word: Words) -> Drawing:
+    """The numbers of two seeds; drawing two tokens again reads the same places."""
+    numbers, canvas = traces.load("ch09_sampler")["numbers"], Canvas()
+    side, step, left, again = 46.0, 52.0, 66.0, (3, 4)
+    canvas.text(0, 13, word("index"), "dim", size=SMALL)
+    for index in range(5):
+        canvas.text(
+            left + index * step + side / 2, 13, index, "mono dim", size=SMALL, anchor="middle"
+        )
+    for row, (seed, values) in enumerate(numbers.items()):
+        y = 22.0 + row * 36
+        canvas.text(0, y + 19, word("seed", n=seed), size=SMALL)
+        for index, value in enumerate(values):
+            x = left + index * step
+            canvas.rect(x, y, side, 28, f"r{row + 1} solid")
+            canvas.text(x + side / 2, y + 18, f"{value:.3f}", "mono", size=SMALL, anchor="middle")
+    y = 22.0 + len(numbers) * 36 + 14
+    canvas.text(0, y + 19, word("again"), size=SMALL)
+    for index in again:
+        x = left + index * step
+        value = numbers["1"][index]
+        canvas.rect(x, y, side, 28, "hot solid")
+        canvas.text(x + side / 2, y + 18, f"{value:.3f}", "mono", size=SMALL, anchor="middle")
+    canvas.grow(y + 34)
+    return Drawing([Frame(canvas)])
