@@ -22,29 +22,32 @@ def load() -> Any:
 
 
 def begin(llm: Any, length: int) -> Any:
-    """A stream whose prompt has been computed."""
+    """A request whose prompt has been computed."""
     from minisgl.core import SamplingParams
+    from minisgl.scheduler.request import Request
 
-    stream = llm.stream([0] * length, SamplingParams(max_tokens=1 + TOKENS, ignore_eos=True))
-    next(stream)
-    return stream
+    params = SamplingParams(max_tokens=1 + TOKENS, ignore_eos=True)
+    request = Request(0, [0] * length, 1 + TOKENS, params)
+    llm.scheduler.add(request)
+    llm.scheduler.step()
+    return request
 
 
 def tpot(llm: Any, length: int) -> float:
-    stream = begin(llm, length)
+    request = begin(llm, length)
     start = time.perf_counter()
-    for _ in stream:
-        pass
+    while request.finish_reason is None:
+        llm.scheduler.step()
     return 1000 * (time.perf_counter() - start) / TOKENS
 
 
 def gflop(llm: Any, length: int) -> float:
     from torch.utils.flop_counter import FlopCounterMode
 
-    stream = begin(llm, length)
+    request = begin(llm, length)
     with FlopCounterMode(display=False) as counter:
-        next(stream)
-    stream.close()
+        llm.scheduler.step()
+    llm.scheduler.abort(request.uid)
     return counter.get_total_flops() / 1e9
 
 

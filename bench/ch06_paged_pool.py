@@ -50,24 +50,26 @@ def _load(**options: Any) -> Any:
     return LLM(model_dir(), **options)
 
 
-def fill(llm: Any) -> list[int]:
-    """Open streams of the mix until one does not fit: how many, and tokens of their whole texts."""
+def _request(prompt_len: int, output_len: int) -> Any:
     from minisgl.core import SamplingParams
+    from minisgl.scheduler.request import Request
 
-    streams: list[Any] = []
-    text_tokens = 0
-    for prompt_len, output_len in mix():
-        params = SamplingParams(max_tokens=output_len, ignore_eos=True)
-        stream = llm.stream([0] * prompt_len, params)
-        try:
-            next(stream)
-        except RuntimeError:
-            break
-        streams.append(stream)
-        text_tokens += prompt_len + output_len
-    for stream in streams:
-        stream.close()
-    return [len(streams), text_tokens]
+    params = SamplingParams(max_tokens=output_len, ignore_eos=True)
+    return Request(0, [0] * prompt_len, output_len, params)
+
+
+def fill(llm: Any) -> list[int]:
+    """Let the mix wait: how many become the first batch, and how many places they will fill.
+
+    The last token of an answer is only ever an output, and takes none.
+    """
+    waiting = [_request(*lengths) for lengths in mix()]
+    for request in waiting:
+        llm.scheduler.add(request)
+    llm.scheduler.step()
+    batch = [request for request in waiting if request.token_ids]
+    llm.scheduler.abort(0)  # they all have this uid
+    return [len(batch), sum(len(one.input_ids) + one.output_len - 1 for one in batch)]
 
 
 def kv_mb(llm: Any) -> float:
@@ -75,13 +77,12 @@ def kv_mb(llm: Any) -> float:
 
 
 def tpot(llm: Any, length: int) -> float:
-    from minisgl.core import SamplingParams
-
-    stream = llm.stream([0] * length, SamplingParams(max_tokens=1 + TOKENS, ignore_eos=True))
-    next(stream)
+    request = _request(length, 1 + TOKENS)
+    llm.scheduler.add(request)
+    llm.scheduler.step()
     start = time.perf_counter()
-    for _ in stream:
-        pass
+    while request.finish_reason is None:
+        llm.scheduler.step()
     return 1000 * (time.perf_counter() - start) / TOKENS
 
 
@@ -106,10 +107,10 @@ def main() -> None:
             rows.append(filled(paged, f"{POOL // page_size} pages", page_size))
     record(
         "ch06_paged_pool",
-        f"requests that are open at once in the memory of {POOL} tokens, by step 5 (rows) and by "
-        f"step 6 (pages), until the next one does not fit: prompts and answers of {SHORTEST} to "
+        f"requests that become one batch in the memory of {POOL} tokens, by step 5 (rows) and by "
+        f"step 6 (pages), where more are waiting than fit: prompts and answers of {SHORTEST} to "
         f"{LONGEST} tokens each, log-uniform, the same order for all; the tokens of their whole "
-        f"texts, and which part of the memory these will fill",
+        f"texts, each without its last one, and which part of the memory these will fill",
         rows,
     )
     costs = []

@@ -1,18 +1,23 @@
 """Chapter 8: where the time of a decode step goes, at batch 8 and a context of 256 tokens.
 
-Once each request's KV is one run of the pool, once all share a prefix, so that a request's pages
-are in two places and its KV is gathered before it is read.
+Three layouts of the same amount of KV, since sharing a prefix changes two things at once. In the
+first, each request's KV is its own and one run of the pool, read in place. In the second it is its
+own and scattered, so that it is gathered before it is read. In the third the requests share a
+prefix: all but the first, which follows it in the pool, have pages in two places and gather too,
+but most of what they gather is the same memory.
 """
 
 import random
 import time
 from collections import defaultdict
+from statistics import median
 from typing import Any
 
 from _bench import StepProcess, record
 
 BATCH_SIZE, CONTEXT, SHARED = 8, 256, 224
-SKIPPED, STEPS = 2, 8
+LAYOUTS = ("runs", "scattered", "gathered")  # own in place, own gathered, shared and gathered
+SKIPPED, STEPS, ROUNDS = 2, 8, 3
 PYTHON = "Python and calling operators"
 GROUPS = {
     "linear layers": ("aten::addmm", "aten::mm", "aten::linear"),
@@ -34,22 +39,31 @@ def load() -> Any:
     from minisgl.llm import LLM
 
     # Room for all prompts of all profiles: where nothing is evicted, a request's pages are a run.
-    num_pages = 3 * BATCH_SIZE * (CONTEXT // 16 + 1)
+    num_pages = (1 + len(LAYOUTS) * ROUNDS) * BATCH_SIZE * (CONTEXT // 16 + 1)
     return LLM(model_dir(), max_seq_len=CONTEXT + 16, num_pages=num_pages), random.Random(0)
 
 
-def profile(state: Any, shared_len: int) -> dict[str, list[float]]:
+def profile(state: Any, layout: str) -> dict[str, list[float]]:
     """Group of operators: milliseconds and calls per step."""
     import torch
 
     from minisgl.core import SamplingParams
+    from minisgl.kvcache.allocator import PageAllocator
 
     llm, chance = state
+    shared_len = SHARED if layout == "gathered" else 0
     common = [chance.randrange(100, 40_000) for _ in range(shared_len)]
     rest = range(CONTEXT - shared_len)
     prompts = [[*common, *(chance.randrange(100, 40_000) for _ in rest)] for _ in range(BATCH_SIZE)]
     if common:
         llm.generate(common, SamplingParams(max_tokens=1))
+    allocate = PageAllocator.allocate
+
+    def scatter(*args: Any, **options: Any) -> list[int]:
+        return allocate(*args, **options)[::-1]  # no page follows the one before it
+
+    if layout == "scattered":
+        PageAllocator.allocate = scatter  # type: ignore[method-assign]
     profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
     forward_batch, count, start, end = llm.engine.forward_batch, 0, 0.0, 0.0
 
@@ -67,6 +81,7 @@ def profile(state: Any, shared_len: int) -> dict[str, list[float]]:
     llm.engine.forward_batch = watched
     llm.generate(prompts, SamplingParams(max_tokens=SKIPPED + STEPS + 1, ignore_eos=True))
     llm.engine.forward_batch = forward_batch
+    PageAllocator.allocate = allocate  # type: ignore[method-assign]
     spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for entry in profiler.key_averages():
         group = spent[group_of(entry.key)]
@@ -84,33 +99,37 @@ def group_of(operator: str) -> str:
     return "other operators (views, small tensors)"
 
 
+def medians(rounds: list[dict[str, list[float]]]) -> dict[str, list[float]]:
+    """Of each group, over the rounds."""
+    groups = {group for one in rounds for group in one}
+    return {
+        group: [median(one.get(group, [0.0, 0.0])[n] for one in rounds) for n in (0, 1)]
+        for group in groups
+    }
+
+
 def main() -> None:
     with StepProcess(8, load) as step:
-        step(profile, 0)  # the first profile of a process also pays for the profiler
-        runs, gathered = step(profile, 0), step(profile, SHARED)
-    totals = [sum(ms for ms, _ in one.values()) for one in (runs, gathered)]
-    rows = []
-    for group in sorted({*runs, *gathered}, key=lambda name: -runs.get(name, [0.0])[0]):
-        (run_ms, run_calls), (gathered_ms, gathered_calls) = (
-            one.get(group, [0.0, 0.0]) for one in (runs, gathered)
-        )
-        rows.append(
-            {
-                "what": group,
-                "runs_ms": run_ms,
-                "runs_share": run_ms / totals[0],
-                "runs_calls": run_calls,
-                "gathered_ms": gathered_ms,
-                "gathered_share": gathered_ms / totals[1],
-                "gathered_calls": gathered_calls,
-            }
-        )
+        step(profile, "runs")  # the first profile of a process also pays for the profiler
+        rounds = [{layout: step(profile, layout) for layout in LAYOUTS} for _ in range(ROUNDS)]
+    spent = {layout: medians([one[layout] for one in rounds]) for layout in LAYOUTS}
+    totals = {layout: sum(ms for ms, _ in spent[layout].values()) for layout in LAYOUTS}
+    groups = {group for layout in LAYOUTS for group in spent[layout]}
+    rows: list[dict[str, Any]] = []
+    for group in sorted(groups, key=lambda name: -spent["runs"].get(name, [0.0])[0]):
+        row: dict[str, Any] = {"what": group}
+        for layout in LAYOUTS:
+            ms, calls = spent[layout].get(group, [0.0, 0.0])
+            row |= {f"{layout}_ms": ms, f"{layout}_share": ms / totals[layout]}
+            row[f"{layout}_calls"] = calls
+        rows.append(row)
     record(
         "ch08_profile",
         f"a decode step of {BATCH_SIZE} requests with a context of {CONTEXT} tokens, SmolLM2 in "
         f"fp32, under torch's profiler, which itself slows small operators down: milliseconds, "
-        f"share and calls per group of operators; KV in runs, and with {SHARED} shared tokens in "
-        f"another place; means of {STEPS} steps",
+        f"share and calls per group of operators; each request's own KV in one run and read in "
+        f"place, its own KV scattered and gathered, and with {SHARED} shared tokens, gathered too; "
+        f"means of {STEPS} steps, medians of {ROUNDS} rounds",
         rows,
     )
 

@@ -15,7 +15,8 @@ from _bench import StepProcess, alternate, record
 
 NUM_REQUESTS, NEW_TOKENS, QUESTION_LEN = 4, 4, 16
 PREFIX_LENS = (64, 256, 1024)
-NUM_LEAVES, FEW_PAGES = (100, 1000, 10_000), 10
+FOREST, CHAIN = "leaves side by side", "each below the last"
+NUM_NODES, DEPTHS, FEW_PAGES = (100, 1000, 10_000), (100, 1000), 10
 
 Prompts = Iterator[list[int]]
 
@@ -135,19 +136,22 @@ def nothing() -> None:
     """What the process of the trees needs before it begins."""
 
 
-def evict(_: None, num_leaves: int, num_pages: int) -> dict[str, Any]:
-    """Evict from a tree whose leaves have one page each and have all been used since."""
+def evict(_: None, shape: str, num_nodes: int, num_pages: int) -> dict[str, Any]:
+    """Evict from a tree whose nodes have one page each and have all been used since they came."""
     from minisgl.kvcache.radix_tree import RadixNode, RadixTree
 
-    def forest() -> RadixTree:
+    def grown() -> RadixTree:
         tree = RadixTree(page_size=1)
-        for leaf in range(num_leaves):
-            tree.insert([0, leaf + 1], [leaf, leaf])
-        for leaf in range(num_leaves):
-            tree.match([0, leaf + 1])
+        texts = [[0, leaf] for leaf in range(1, num_nodes)]
+        if shape == CHAIN:  # a conversation, whose every turn brought a page
+            texts = [list(range(end)) for end in range(1, num_nodes + 1)]
+        for text in texts:
+            tree.insert(text, text)
+        for text in texts:
+            tree.match(text)
         return tree
 
-    tree = forest()
+    tree = grown()
     start = time.perf_counter()
     tree.evict(num_pages)
     microseconds = 1e6 * (time.perf_counter() - start)
@@ -157,7 +161,7 @@ def evict(_: None, num_leaves: int, num_pages: int) -> dict[str, Any]:
         touched.add(id(node))
         return object.__getattribute__(node, name)
 
-    tree, original = forest(), RadixNode.__getattribute__
+    tree, original = grown(), RadixNode.__getattribute__
     RadixNode.__getattribute__ = spy  # type: ignore[method-assign]
     tree.evict(num_pages)
     RadixNode.__getattribute__ = original  # type: ignore[method-assign]
@@ -165,14 +169,18 @@ def evict(_: None, num_leaves: int, num_pages: int) -> dict[str, Any]:
 
 
 def eviction_rows(step: StepProcess) -> Iterator[dict[str, Any]]:
-    cases = [(leaves, FEW_PAGES) for leaves in NUM_LEAVES]
-    cases += [(NUM_LEAVES[-1], pages) for pages in (1, 100, 1000)]
-    for num_leaves, num_pages in cases:
-        rounds = [step(evict, num_leaves, num_pages) for _ in range(5)]
+    cases = [(FOREST, nodes, FEW_PAGES) for nodes in NUM_NODES]
+    cases += [(FOREST, NUM_NODES[-1], pages) for pages in (1, 100, 1000)]
+    cases += [(CHAIN, depth, FEW_PAGES) for depth in DEPTHS]
+    for shape, num_nodes, num_pages in cases:
+        rounds = [step(evict, shape, num_nodes, num_pages) for _ in range(5)]
         yield {
-            "leaves_in_tree": num_leaves,
+            "tree": shape,
+            "nodes_in_tree": num_nodes,
             "pages_evicted": num_pages,
             "nodes_touched": rounds[0]["nodes_touched"],
+            # Each page costs at most its leaf and the node above, which may be a leaf then.
+            "nodes_at_most": 2 * num_pages,
             "microseconds": median(one["microseconds"] for one in rounds),
         }
 
@@ -181,8 +189,9 @@ def main() -> None:
     with StepProcess(8, nothing) as step:
         record(
             "ch08_eviction",
-            "evicting leaves of one page each from a radix tree in which all were used again after "
-            "they came: tree nodes that are looked at, and microseconds, medians of 5",
+            "evicting pages from a radix tree whose nodes have one page each and were all used "
+            "again after they came: tree nodes that are looked at, how many these may be, and "
+            "microseconds, medians of 5",
             eviction_rows(step),
         )
     with StepProcess(7, load) as before, StepProcess(8, load) as after:

@@ -36,7 +36,8 @@ def running_example(llm: LLM) -> None:
     output = llm.chat(question, SamplingParams(max_tokens=8))
     print()
     show(question[0]["content"], output)
-    print(tr("逐个 token：", "token by token:"), llm.tokenizer.batch_decode(output.token_ids))
+    tokens = [llm.tokenizer.decode(token) for token in output.token_ids]
+    print(tr("逐个 token：", "token by token:"), tokens)
 
 
 def sampling(llm: LLM) -> None:
@@ -44,12 +45,12 @@ def sampling(llm: LLM) -> None:
     prompt = "Once upon a time there was a"
     greedy, again = tr("贪心", "greedy"), tr("seed 1，再来一次", "seed 1 again")
     settings = {
-        greedy: SamplingParams(max_tokens=16),
-        "seed 1": SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=16),
-        "seed 2": SamplingParams(temperature=0.8, top_p=0.9, seed=2, max_tokens=16),
-        again: SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=16),
-        "temperature 2": SamplingParams(temperature=2.0, seed=1, max_tokens=16),
-        "temperature 2, top_k 5": SamplingParams(temperature=2.0, top_k=5, seed=1, max_tokens=16),
+        greedy: SamplingParams(max_tokens=12),
+        "seed 1": SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=12),
+        "seed 2": SamplingParams(temperature=0.8, top_p=0.9, seed=2, max_tokens=12),
+        again: SamplingParams(temperature=0.8, top_p=0.9, seed=1, max_tokens=12),
+        "temperature 2": SamplingParams(temperature=2.0, seed=1, max_tokens=12),
+        "temperature 2, top_k 5": SamplingParams(temperature=2.0, top_k=5, seed=1, max_tokens=12),
     }
     outputs = llm.generate([prompt] * len(settings), list(settings.values()))
     print(f"\n> {prompt} …")

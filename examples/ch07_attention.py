@@ -8,6 +8,7 @@ import torch
 
 from minisgl.attention.torch_backend import TorchAttnBackend
 from minisgl.core import Batch, Req, SamplingParams
+from minisgl.kvcache import BaseCacheHandle
 from minisgl.kvcache.pool import PagedKVPool
 from minisgl.llm import LLM
 
@@ -29,7 +30,7 @@ pool = PagedKVPool(
     device=torch.device("cpu"),
 )
 page_table = torch.zeros(len(REQUESTS), LONGEST, dtype=torch.int32)
-backend = TorchAttnBackend(pool, page_table)
+backend = TorchAttnBackend(pool, page_table, PAGE_SIZE)
 
 # A value that is a one at the token's own position makes the output show who was looked at.
 marks = torch.eye(LONGEST)[:, None]  # [position, head, head_dim]
@@ -38,7 +39,8 @@ for row, (_, cached_len, num_new, pages) in enumerate(REQUESTS):
     places = [page * PAGE_SIZE + i for page in pages for i in range(PAGE_SIZE)]
     page_table[row, : len(places)] = torch.tensor(places)
     ids = torch.zeros(cached_len + num_new, dtype=torch.int32)
-    reqs.append(Req(ids, row, cached_len, 1, row, SamplingParams(), None))
+    handle = BaseCacheHandle(pages)
+    reqs.append(Req(ids, row, cached_len, 1, row, SamplingParams(), handle))
     past = marks[:cached_len]
     pool.store_kv(torch.zeros_like(past), past, page_table[row, :cached_len], layer_id=0)
 
@@ -62,8 +64,8 @@ print(
     )
 )
 for req, (name, *_), part in zip(reqs, REQUESTS, metadata.parts, strict=True):
-    in_place = isinstance(part.locations, slice)
-    how = _step.tr("原地读", "read in place") if in_place else _step.tr("先聚拢", "gathered")
+    is_run = req.cache_handle.is_run
+    how = _step.tr("原地读", "read in place") if is_run else _step.tr("先聚拢", "gathered")
     print(f"{name}: {page_table[req.table_idx, : req.device_len].tolist()} {how}")
     for row in range(part.rows.start, part.rows.stop):
         seen = "".join("■" if weight > 0 else "·" for weight in weights[row, : req.device_len])

@@ -24,16 +24,14 @@ def encode(words: list[str]) -> torch.Tensor:
 
 def come(prompt: str, answer: str) -> tuple[Req, list[str]]:
     """Admit a request and prefill it; no model is needed, since the cache looks into no KV."""
-    ids, rest = encode(prompt.split()), answer.split()
-    handle = cache.match_req(ids.tolist())
-    cache.tree.lock(handle)
-    assert cache.can_allocate(len(ids) + len(rest), handle)
-    req = Req(ids, free_rows.pop(), handle.cached_len, len(rest), 0, SamplingParams(), handle)
-    cache.allocate(req)
+    ids, rest, row = encode(prompt.split()), answer.split(), free_rows.pop()
+    handle = cache.reserve(row, ids.tolist(), len(ids) + len(rest) - 1)
+    assert handle is not None  # there is room
+    req = Req(ids, row, handle.cached_len, len(rest), 0, SamplingParams(), handle)
     req.complete_one()
     req.append_host(encode([rest.pop(0)]))
     cache.cache_req(req)
-    draw(f"+ {prompt!r} {_step.tr('命中', 'hits')} {handle.cached_len}/{len(ids)}")
+    draw(f"+ {prompt!r} {_step.tr('命中', 'hits')} {handle.cached_len}/{len(ids)}", req)
     return req, rest
 
 
@@ -47,15 +45,18 @@ def go(req: Req, rest: list[str]) -> None:
     draw(f"- {' '.join(vocabulary[token] for token in req.input_ids)!r}")
 
 
-def draw(event: str) -> None:
+def draw(event: str, req: Req | None = None) -> None:
+    """What the cache keeps to itself: the tree, and the pages that are nobody's."""
     print(f"\n{event}")
+    if req is not None:
+        print(f"   {_step.tr('它的页', 'its pages')} {req.cache_handle.pages}")
     depth: dict[RadixNode | None, int] = {}
-    for node in cache.tree.nodes():
+    for node in cache._tree.nodes():
         depth[node] = depth.get(node.parent, 0) + 1
         text = " ".join(vocabulary[token] for key in node.keys for token in key)
         pages, locks = _step.tr("页", "pages"), "*" * node.lock_count
         print(f"{'   ' * depth[node]}└─ {text!r} {pages} {node.pages} {locks}".rstrip())
-    print(f"   {_step.tr('空闲页', 'free pages')} {cache.allocator.free_pages()}")
+    print(f"   {_step.tr('空闲页', 'free pages')} {cache._allocator.free_pages()}")
 
 
 print(_step.tr("每页 2 个词，* 是一把锁：", "two words to a page, each * is a lock:"))

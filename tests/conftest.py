@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ TREE = Path(os.environ.get("MINISGL_TREE") or HERE).resolve()
 # Threads that spin while they wait make torch ten times slower wherever other processes run too;
 # OpenMP reads this when torch is first imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 sys.path.insert(0, str(TREE))
 sys.path.append(str(HERE / "examples"))
@@ -22,32 +25,45 @@ sys.path.append(str(HERE / "examples"))
 # Test or test file that a later chapter has ended -> why; and those left out of this run.
 _retired: dict[str, str] = {}
 _left_out: dict[str, str] = {}
+# Test file of which a check of the last step has proved all -> how many tests it has.
+_proved: dict[str, int] = {}
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "leave out the test files that `steps.py check` has proved on what lies here now"
+    parser.addoption("--without-proved", action="store_true", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Learn what is retired, from what a built step carries or from the manifests."""
     stored = HERE / "tests" / "retired.json"
     if stored.is_file():
         _retired.update(json.loads(stored.read_text("utf-8")))
     elif (HERE / "steps").is_dir():
-        from tools.steplib import StepError, load_steps, retirements
+        from tools.steplib import StepError, load_steps, proved, retirements
 
         try:
             book = load_steps(HERE)
+            if config.getoption("--without-proved"):
+                _proved.update(proved(book))
         except StepError as error:
             raise pytest.UsageError(str(error)) from None
         _retired.update(retirements(book, book.last.number))
 
 
+def pytest_report_header() -> list[str]:
+    known = f"{sum(_proved.values())} results known from the last step's check"
+    return [known] if _proved else []
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """A file that is retired as a whole may import what is gone."""
+    """A file that is retired as a whole may import what is gone; what is proved is left out."""
     if not collection_path.is_relative_to(HERE):
         return None
     name = collection_path.relative_to(HERE).as_posix()
-    if name not in _retired:
-        return None
-    _left_out[name] = _retired[name]
-    return True
+    if name in _retired:
+        _left_out[name] = _retired[name]
+    return True if name in _retired or name in _proved else None
 
 
 def _is_part(nodeid: str, test: str) -> bool:
@@ -75,10 +91,15 @@ def pytest_report_collectionfinish() -> list[str]:
 def _package_is_of_this_tree() -> Iterator[None]:
     """A test must never see another copy of the package than the one it is about."""
     yield
-    for name, module in [*sys.modules.items()]:
-        if name.partition(".")[0] == "minisgl":
-            place = Path(module.__file__ or "").resolve()
-            assert place.is_relative_to(TREE / "minisgl"), f"{name} was imported from {place}"
+    ours = [name for name in [*sys.modules] if name == "minisgl" or name.startswith("minisgl.")]
+    for name in ours:
+        place = _resolved(sys.modules[name].__file__ or "")
+        assert place.is_relative_to(TREE / "minisgl"), f"{name} was imported from {place}"
+
+
+@cache
+def _resolved(path: str) -> Path:
+    return Path(path).resolve()
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,10 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM, RepetitionPenaltyLogitsProcessor
 
+from device_reads import DEVICE, DeviceReads
 from minisgl.core import Req, SamplingParams
 from minisgl.engine.logprobs import token_logprobs
 from minisgl.engine.randomness import mix, uniform
@@ -491,6 +491,14 @@ def test_min_p_of_1_leaves_the_best() -> None:
     assert choose(logits, reqs) == logits.argmax(-1).tolist()
 
 
+@pytest.mark.parametrize("temperature", [1e30, 1e300, 10**300])
+def test_an_enormous_temperature_makes_all_that_can_come_alike(temperature: float) -> None:
+    logits = torch.tensor([[-math.inf, 1e4, -1e4, 0.0]])
+    params = SamplingParams(temperature=temperature, top_k=10**30)
+    params.validate()
+    assert kept(logits, params)[0].tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3])
+
+
 @pytest.mark.parametrize("temperature", [1e-30, 1e-60, 5e-324])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
 def test_a_tiny_temperature_is_greedy_and_never_nan(temperature: float, scale: float) -> None:
@@ -857,48 +865,22 @@ def test_what_a_batch_asks_for_is_fixed_when_it_is_formed() -> None:
     assert torch.equal(sample(logits, args), before)
 
 
-class Reads(TorchDispatchMode):
-    """Counts what would make Python wait for a device: values that it looks at."""
-
-    NAMES = ("_local_scalar_dense", "nonzero", "equal", "is_nonzero", "masked_select", "unique")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: object, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        self.count += any(name in func.__name__ for name in self.NAMES)
-        return func(*args, **(kwargs or {}))
-
-
-def test_sampling_waits_once_however_many_rows_there_are() -> None:
-    """The one thing that Python has to know: which rows need more of their tokens sorted."""
+@pytest.mark.parametrize("times", [1, 4])
+def test_the_host_reads_one_number_from_the_device_however_many_rows_there_are(times: int) -> None:
+    """It has to know which rows need more of their tokens sorted; without top-p not even that."""
     logits, reqs = crowd(2000)
-    counts = []
-    for rows in (len(reqs), 4 * len(reqs)):
-        times = rows // len(reqs)
-        args = args_of(reqs * times, 2000)
-        with Reads() as reads:
-            sample(logits.repeat(times, 1), args)
-        counts.append(reads.count)
-    assert counts == [1, 1]
-
-
-def test_sampling_without_top_p_does_not_wait_at_all() -> None:
-    """On the meta device there is nothing to be read: an attempt raises."""
-    reqs = [req for req in crowd()[1] if req.sampling_params.top_p == 1]
-    pool = pool_of(reqs).to("meta")
-    tokens = sample(torch.empty(len(reqs), 500, device="meta"), make_args(reqs, pool, 500, 0))
-    assert tokens.is_meta and tokens.shape == (len(reqs),)
-
-
-def test_forming_the_arguments_waits_for_nothing() -> None:
-    reqs = crowd()[1]
-    args = make_args(reqs, pool_of(reqs).to("meta"), REAL_VOCAB, 0)
-    assert args.filters is not None and args.filters.uniform.is_meta
-    assert len(args.penalties) == 2
+    with DeviceReads() as reads:
+        scores, pool = logits.repeat(times, 1).to(DEVICE), pool_of(reqs * times).to(DEVICE)
+        args = make_args(reqs * times, pool, 2000, 0)
+        assert args.filters is not None and args.penalties
+        assert reads.count == 0
+        sample(scores, args)
+        assert reads.count == 1
+        plain = [req for req in reqs if req.sampling_params.top_p == 1]
+        args = make_args(plain, pool, 2000, 0)
+        assert args.filters is not None and args.penalties
+        sample(scores[: len(plain)], args)
+        assert reads.count == 1
 
 
 # --- Log probabilities ------------------------------------------------------------------------
@@ -962,29 +944,17 @@ def test_more_logprobs_than_tokens_are_all_tokens() -> None:
     assert math.fsum(math.exp(logprob) for _, logprob in entry.top) == pytest.approx(1)
 
 
-def test_logprobs_are_read_in_one_go() -> None:
-    class Lists(TorchFunctionMode):
-        count = 0
-
-        def __torch_function__(
-            self, func: Any, types: object, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            self.count += func.__name__ in ("tolist", "item", "__float__", "__int__", "cpu")
-            return func(*args, **(kwargs or {}))
-
-    counts = []
-    for rows in (1, 40):
+@pytest.mark.parametrize("rows", [1, 40])
+def test_logprobs_are_read_at_once_for_all_rows(rows: int) -> None:
+    """Three reads: those of the chosen, and the best ones' values and their ids."""
+    with DeviceReads() as reads:
         args = args_of([make_req(SamplingParams(logprobs=2))] * rows, 100)
-        logits = normal(rows, 100)
+        logits = normal(rows, 100).to(DEVICE)
         tokens = sample(logits, args)
-        with Reads() as reads:
-            found = token_logprobs(logits, tokens, args)
+        found = token_logprobs(logits, tokens, args)
         assert found is not None and reads.count == 0
-        token_ids = tokens.tolist()
-        with Lists() as lists:
-            found.read(token_ids)
-        counts.append(lists.count)
-    assert counts == [3, 3]  # the chosen, the best ones' values and their ids
+        assert len(found.read([0] * rows)) == rows
+        assert reads.count == 3
 
 
 # --- Through LLM ------------------------------------------------------------------------------
@@ -1124,6 +1094,21 @@ def test_logprobs_are_those_of_transformers(tiny_model: TinyModel) -> None:
             values = [value for _, value in entry.top]
             assert values == pytest.approx(row.topk(count).values.tolist(), abs=1e-3)
             assert all(row[token] == pytest.approx(value, abs=1e-3) for token, value in entry.top)
+
+
+@pytest.mark.parametrize("size", [1, 5])
+def test_a_step_reads_no_more_often_for_more_requests(tiny_model: TinyModel, size: int) -> None:
+    """The tokens of all, which rows to sort on for top-p, and three reads for logprobs."""
+    prompts, params = PROMPTS[:size], [hot(one, 4) for one in CROWD[:size]]
+    params[0] = replace(params[0], top_p=0.9, logprobs=2, presence_penalty=0.5)
+    expected = [one.token_ids for one in llm_of(tiny_model("llama")).generate(prompts, params)]
+    with DeviceReads() as reads:
+        options: Any = {"page_size": 4, "dtype": torch.float32, "device": DEVICE}
+        with LLM(tiny_model("llama"), **options) as llm:
+            before = reads.count
+            outputs = llm.generate(prompts, params)
+            assert reads.count - before == 4 * (1 + 1 + 3)
+    assert [output.token_ids for output in outputs] == expected
 
 
 def test_a_bad_parameter_stops_all_before_anything_is_computed(tiny_model: TinyModel) -> None:

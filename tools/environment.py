@@ -20,6 +20,11 @@ def own_python(root: Path) -> str | None:
     return own if os.access(own, os.X_OK) else None
 
 
+def usable_cpus() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def use_environment(root: Path, *packages: str) -> None:
     """Go on as the same command of `.venv`, where this Python lacks a package and there is one."""
     own = own_python(root)

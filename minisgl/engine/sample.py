@@ -20,7 +20,7 @@ from minisgl.engine.randomness import mix, uniform
 
 NO_TOKEN = -1  # in place of a token whose scores are NaN or infinite
 _FIRST_CANDIDATES = 256
-_COLDEST = 1e-30  # below about 1e-38 fp32 would round a temperature to 0, and 0 / 0 is NaN
+_COLDEST, _HOTTEST = 1e-30, 1e30  # far beyond, fp32 has 0 and infinity, and both lead to NaN
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def make_filters(
     max_top_k = max((k for k in top_ks if k < vocab_size), default=0)
     return Filters(
         greedy=column(greedy, torch.bool),
-        temperature=column([max(p.temperature, _COLDEST) for p in params]),
+        temperature=column([min(max(p.temperature, _COLDEST), _HOTTEST) for p in params]),
         top_k=column(top_ks, torch.int64) if max_top_k else None,
         max_top_k=max_top_k,
         top_p=column([p.top_p for p in params]) if any(p.top_p < 1 for p in params) else None,

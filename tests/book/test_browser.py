@@ -86,7 +86,8 @@ SIDEWAYS = """() => {
   };
   return [...document.querySelectorAll(".md-content *, .md-footer *, body > :not([class])")]
     .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > width + 1)
-    .filter((one) => !scrolls(one.parentElement) && !one.closest("svg, .md-clipboard"))
+    .filter((one) => !scrolls(one.parentElement))
+    .filter((one) => !one.closest("svg, .md-clipboard, .katex-mathml"))
     .slice(0, 3).map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`);
 }"""
 # What a reader types: titles and code of the blocks, and what a page says to delete.
@@ -96,6 +97,12 @@ BLOCKS = """() => [...document.querySelectorAll("article .highlight, article .de
     one.querySelector("pre code")?.textContent ?? null,
   ])
   .filter(([title]) => title)"""
+# Every formula is one of KaTeX's, in the room that the page has for it, and none is an error.
+TYPESET = """() => {
+  const all = [...document.querySelectorAll(".arithmatex")];
+  const done = all.filter((one) => one.querySelector(".katex:not(.katex-error) .katex-html"));
+  return all.length > 0 && done.length === all.length && document.fonts.status === "loaded";
+}"""
 # Put a scheme on at once: colours that are on their way to others are nobody's.
 WEAR = """(scheme) => {
   const still = document.createElement("style");
@@ -283,6 +290,19 @@ def test_search_finds(path: str, words: str, address: str, browser: Browser) -> 
     )
     assert f"/{path}ch08_radix_cache/" in links
     assert all(link.startswith("/en/") == (path == "en/") for link in links), links
+    assert not seen.faults, "\n".join(seen.faults)
+
+
+def test_formulas_are_typeset(site: Path, address: str, browser: Browser) -> None:
+    seen = look(browser, address, 390)
+    pages = [
+        one for one in pages_of(site) if "arithmatex" in (site / one / "index.html").read_text()
+    ]
+    assert {one.startswith("en/") for one in pages} == {True, False}
+    for path in pages:
+        seen.page.goto(f"{address}/{path}", wait_until="load")
+        seen.page.wait_for_function(TYPESET, timeout=10_000)
+        seen.faults += seen.page.evaluate(SIDEWAYS)
     assert not seen.faults, "\n".join(seen.faults)
 
 

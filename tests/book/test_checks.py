@@ -50,7 +50,8 @@ TURNS = {
     "a directive that moved": (
         "@@output@@",
         "",
-        f"{EN}:63: @@table ch02_speed@@ here, docs/zh/ch02_more.md has @@output@@ in its place",
+        f"{EN}:65: @@test tests/test_ch02_more.py::test_takes@@ here, "
+        "docs/zh/ch02_more.md has @@output@@ in its place",
     ),
     "a heading's level": ("### E {#predict}", "## E {#predict}", f"{EN}:25: ## {{#predict}} here"),
     "a heading's id": ("{#goals}", "{#goal}", f"{EN}: section {{#goals}} is missing"),

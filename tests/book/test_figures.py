@@ -49,6 +49,8 @@ PROMISED = {
     "ch08_evict",
     "ch08_locks",
     "live_radix",
+    "ch09_thresholds",
+    "ch09_randomness",
 }
 PHONE, SMALLEST = 358, 11  # a phone's column, and the smallest text that can be read there
 SVG = "{http://www.w3.org/2000/svg}"

@@ -93,16 +93,22 @@ PLAUSIBLE = [
     ("ch02-attention", "one_maximum_for_all"),
     ("ch02-attention", "maximum_of_hidden_keys"),
     ("ch02-attention", "mask_of_minus_100"),
+    ("ch02-attention", "mask_of_minus_10000"),
     ("ch02-merged-linear", "changes_x"),
+    ("ch02-merged-linear", "products_joined_afterwards"),
     ("ch02-rope", "turns_the_caller_s_q"),
     ("ch03-qk-rows", "by_way_of_float16"),
     ("ch09-top-p", "sorts_in_python"),
     ("ch09-top-p", "multiplies_the_caller_s_top_p"),
     ("ch05-attend-bottom-right", "one_maximum_for_all"),
     ("ch05-attend-bottom-right", "mask_of_minus_100"),
-    ("ch06-page-allocator", "freed_twice_unnoticed"),
+    ("ch05-attend-bottom-right", "mask_of_minus_10000"),
+    ("ch07-page-allocator", "freed_twice_unnoticed"),
     ("ch07-ragged-batch", "a_hit_makes_a_decode"),
     ("ch08-prefix-set", "calls_itself"),
+    ("ch08-prefix-set", "keys_of_16_bits"),
+    ("ch08-prefix-set", "first_and_last_token_decide"),
+    ("ch08-radix-split", "only_the_last_node_is_used"),
 ]
 
 

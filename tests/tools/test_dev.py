@@ -14,7 +14,7 @@ import pytest
 
 from tools import dev, fetch_model, lang
 from tools.devlib import environment as environments
-from tools.devlib import process
+from tools.devlib import process, stages
 from tools.devlib.environment import Environment, alone, check_python, use_new_python
 from tools.devlib.model import MODEL
 from tools.devlib.process import Failure, reason
@@ -328,6 +328,23 @@ def test_a_failed_program_is_shown_as_one_would_type_it(tmp_path: Path) -> None:
 )
 def test_the_closing_line_is_found(text: str, expected: str) -> None:
     assert closing_line(text) == expected
+
+
+def test_pytest_says_its_closing_line_and_leaves_out_what_the_steps_have_proved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[list[str]] = []
+    closing: list[str] = []
+
+    def run(command: list[str], root: Path, tee: str = "") -> tuple[int, str]:
+        commands.append(command[1:])
+        return 1, "F\n==== 1 failed, 2 passed in 0.12s ====\n"
+
+    monkeypatch.setattr(stages, "run", run)
+    stage = stages.pytest_stage(Environment(ROOT), closing)
+    assert "--without-proved" in stage.work()  # to be repeated by hand
+    assert "--without-proved" in commands[0] and commands[0][-4:-2] == ["-n", "2"]
+    assert closing == ["==== 1 failed, 2 passed in 0.12s ===="]
 
 
 def test_the_book_is_built_where_it_is_needed_and_the_judge_serves_it(

@@ -1,15 +1,20 @@
 """`steps.py check` on a miniature book: each rule has a test in which breaking it is caught."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from minibook import BOX_1, MiniBook, make_book
 
+from tools.devlib.stages import closing_line
 from tools.steplib import check, load_steps
 from tools.steplib.check import Checker, Finding
 from tools.steplib.earlycode import code_problems, promise_problems, promises_to_come
+from tools.steplib.run import side_by_side
 from tools.steplib.storage import storage_problems
 
 
@@ -32,7 +37,7 @@ def book(checked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mini
 def findings(book: MiniBook, *numbers: int, forced: bool = False) -> list[Finding]:
     loaded = load_steps(book.root)
     checker = Checker(loaded, forced=forced)
-    return [checker.check(number) for number in numbers or [step.number for step in loaded]]
+    return [*checker.check(numbers or [step.number for step in loaded])]
 
 
 def problems(book: MiniBook, *numbers: int) -> list[str]:
@@ -58,9 +63,9 @@ def count_runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     runs: list[list[str]] = []
     run_tests, run_main = check.run_tests, check.run_main
 
-    def counted_tests(python, tree, tests, slow_files=()):  # type: ignore[no-untyped-def]
+    def counted_tests(python, tree, tests, slow_files=(), **more):  # type: ignore[no-untyped-def]
         runs.append(list(tests))
-        return run_tests(python, tree, tests, slow_files)
+        return run_tests(python, tree, tests, slow_files, **more)
 
     def counted_main(python, tree, main, language):  # type: ignore[no-untyped-def]
         runs.append([f"{main} {language}"])
@@ -295,14 +300,12 @@ def test_file_without_a_test(book: MiniBook) -> None:
 
 
 def test_slow_tests_run_at_their_own_step_and_at_the_last(book: MiniBook) -> None:
-    assert [found.tests for found in findings(book, 1, 2, 3, forced=True)] == [5, 4, 5]
+    assert [findings(book, number, forced=True)[0].tests for number in (1, 2, 3)] == [5, 4, 5]
+    # The files of the two last steps are equal to this test: together, one run serves both.
+    assert [found.tests for found in findings(book, 1, 2, 3, forced=True)] == [5, 5, 5]
     book.replace("tests/test_ch01_box.py", "in (0, 999)", "is None")
-    assert ["test_many" in str(found.problems) for found in findings(book)] == [
-        False,
-        True,
-        False,
-        True,
-    ]
+    found = [findings(book, number)[0].problems for number in range(4)]
+    assert ["test_many" in str(problems) for problems in found] == [False, True, False, True]
 
 
 # Rule 4: red before green
@@ -419,6 +422,71 @@ def test_conftest_notices_a_package_from_elsewhere(book: MiniBook) -> None:
     assert any("minisgl was imported from /elsewhere" in one for one in problems(book, 3))
 
 
+# Runs side by side
+
+
+MEET = """
+import os, pathlib, time
+
+mine, other = ("zh", "en")[:: 1 if os.environ["MINISGL_LANG"] == "zh" else -1]
+pathlib.Path(mine).touch()
+for _ in range(600):
+    if pathlib.Path(other).exists():
+        break
+    time.sleep(0.05)
+else:
+    raise SystemExit("alone")
+"""
+
+
+def test_two_runs_go_side_by_side_and_findings_come_in_order(book: MiniBook) -> None:
+    book.append("examples/ch01_box.py", MEET)
+    found = findings(book, 2, 3, 1)
+    assert [(one.step.number, one.problems) for one in found] == [(2, []), (3, []), (1, [])]
+
+
+def test_runs_share_the_processors_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.steplib.run.usable_cpus", lambda: 6)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    with side_by_side() as pool:
+        assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == "3"
+    assert "OMP_NUM_THREADS" not in os.environ
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    with side_by_side() as pool:
+        assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == "5"
+
+
+# What the last step's check has proved need not run at the root
+
+
+def at_the_root(book: MiniBook, *more: str) -> str:
+    """What pytest prints at the root of the book, to which a test of no chapter is added."""
+    book.write("tests/test_all.py", "def test_all():\n    pass\n")
+    command = [sys.executable, "-m", "pytest", *more]
+    return subprocess.run(command, cwd=book.root, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_the_root_leaves_out_what_is_proved(book: MiniBook, workers: list[str]) -> None:
+    shown = at_the_root(book, "--without-proved", *workers)
+    assert "5 results known from the last step's check\n" in shown
+    assert closing_line(shown).startswith("=") and " 1 passed in " in closing_line(shown)
+    assert " 6 passed" in closing_line(at_the_root(book))
+
+
+def test_the_root_runs_what_is_not_proved_on_what_lies_there(book: MiniBook) -> None:
+    book.append("minisgl/pile.py", "\n# more\n")
+    shown = at_the_root(book, "--without-proved")
+    assert "4 results known" in shown and " 2 passed" in closing_line(shown)
+    book.append("tests/test_ch01_box.py", SKIP.format("pass"))  # with a skip, not all is proved
+    assert problems(book, 3) == []
+    shown = at_the_root(book, "--without-proved")
+    assert "2 results known" in shown and " 4 passed, 1 skipped" in closing_line(shown)
+    book.write("minisgl/extra.py", "")  # the package is not the last step
+    shown = at_the_root(book, "--without-proved")
+    assert "known" not in shown and " 6 passed, 1 skipped" in closing_line(shown)
+
+
 # The cache
 
 
@@ -426,9 +494,9 @@ def test_nothing_runs_twice(book: MiniBook, monkeypatch: pytest.MonkeyPatch) -> 
     runs = count_runs(monkeypatch)
     assert problems(book) == [] and runs == []
     findings(book, 0, forced=True)
-    assert runs == [
-        ["examples/ch00_script.py zh"],
+    assert sorted(runs) == [
         ["examples/ch00_script.py en"],
+        ["examples/ch00_script.py zh"],
         ["tests/test_ch00_script.py"],
         ["tests/test_ch00_script.py"],
     ]
@@ -438,8 +506,8 @@ def test_a_change_runs_what_depends_on_it(book: MiniBook, monkeypatch: pytest.Mo
     runs = count_runs(monkeypatch)
     book.append("minisgl/pile.py", "\n# more\n")
     assert problems(book) == []
-    mains = [["examples/ch03_pile.py zh"], ["examples/ch03_pile.py en"]]
-    assert runs == [*mains, ["tests/test_ch03_pile.py"], ["tests/test_ch03_pile.py"]]
+    mains = [["examples/ch03_pile.py en"], ["examples/ch03_pile.py zh"]]
+    assert sorted(runs) == [*mains, ["tests/test_ch03_pile.py"], ["tests/test_ch03_pile.py"]]
 
 
 @pytest.mark.parametrize("path", ["tests/conftest.py", "tests/helper_of_tests.py"])
@@ -458,8 +526,8 @@ def test_a_retirement_elsewhere_runs_nothing_again(
     runs = count_runs(monkeypatch)
     book.replace("steps/ch02_stack/step.toml", "why = ", 'why = "another reason" #')
     assert problems(book) == []
-    # Only the file of the retired test, at the two steps at which it is.
-    assert runs == [["tests/test_ch01_box.py"], ["tests/test_ch01_box.py"]]
+    # Only the file of the retired test, once for the two steps at which it is.
+    assert runs == [["tests/test_ch01_box.py"]]
 
 
 def test_a_failure_is_not_remembered(book: MiniBook) -> None:

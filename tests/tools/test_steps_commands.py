@@ -327,15 +327,16 @@ def test_missing_model_is_one_line(book: MiniBook, tmp_path: Path) -> None:
     assert python(book, "examples/ch01_box.py", MINISGL_MODEL=str(tmp_path)).returncode == 0
 
 
+@pytest.mark.parametrize("command", ["test", "check"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_tests_too(book: MiniBook, number: signal.Signals) -> None:
+def test_a_signal_ends_the_tests_too(book: MiniBook, number: signal.Signals, command: str) -> None:
     book.append(
         "examples/ch00_script.py",
         "\nimport os, time\n"
         f"with open({str(book.root / 'pid')!r}, 'w') as file:\n    print(os.getpid(), file=file)\n"
         "time.sleep(60)\n",
     )
-    with subprocess.Popen([sys.executable, "tools/steps.py", "test", "0"], cwd=book.root) as run:
+    with subprocess.Popen([sys.executable, "tools/steps.py", command, "0"], cwd=book.root) as run:
         pid = int(wait_for(lambda: (book.root / "pid").exists() and book.read("pid").strip()))
         try:
             run.send_signal(number)

@@ -87,6 +87,6 @@ def on_post_build(config: MkDocsConfig) -> None:
     site = Path(config.site_dir)
     # It asks for its styles at the server's root, where they are not; the judge has its own.
     (site / "404.html").unlink(missing_ok=True)
-    shutil.copytree(KATEX, site / "assets/katex")
+    shutil.copytree(KATEX, site / "assets/katex", dirs_exist_ok=True)  # once per language
     write_changes(_sources(), site)
     split_index(site)

@@ -12,7 +12,7 @@ from tools.book.pages import Fence, Page, scan
 from tools.book.sources import Sources
 from tools.lang import tr
 from tools.steplib import build
-from tools.steplib.cache import Cache, key_of
+from tools.steplib.cache import Cache
 from tools.steplib.run import environment, python
 
 PYTHON = ("python", "py", "python3", "pycon")
@@ -93,7 +93,7 @@ def _run(sources: Sources, number: int, bodies: list[str]) -> dict[str, str]:
         raise BookError(
             f".steps: {error.strerror}：要能写入", f".steps: {error.strerror}: make it writable"
         ) from None
-    keys = {body: key_of("page", folder.name, body) for body in bodies}
+    keys = {body: cache.key("page", {}, (), folder.name, body) for body in bodies}
     todo = [body for body, key in keys.items() if not cache.get(key)]
     said = dict.fromkeys(keys, "") | _executed(python(sources.root), folder, todo)
     for body in todo:

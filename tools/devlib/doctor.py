@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tools.devlib.environment import GIB, Environment, check_python, has_nvidia
 from tools.devlib.model import MODEL, model_home
 from tools.devlib.process import Failure, reason
+from tools.environment import usable_cpus
 from tools.lang import tr
 
 # What the doctor asks the environment's own Python.
@@ -89,7 +90,7 @@ def look_at_python(environment: Environment) -> Iterator[Finding]:
             "(see README)",
         )
     yield Finding("torch", f"{probe['torch']}, CUDA: {probe['cuda']}", todo)
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    cores = usable_cpus()
     limit = os.environ.get("OMP_NUM_THREADS")
     note = f", OMP_NUM_THREADS={limit}" if limit else ""
     todo = ""

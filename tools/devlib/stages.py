@@ -86,9 +86,13 @@ def closing_line(text: str) -> str:
 
 
 def pytest_stage(environment: Environment, closing: list[str]) -> Stage:
-    """All tests; puts pytest's closing line into `closing`."""
+    """All tests but those that the steps' stage has proved, two at a time.
+
+    Puts pytest's closing line into `closing`.
+    """
     colour = "yes" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "auto"
     command = [str(environment.python), "-m", "pytest", f"--color={colour}"]
+    command += ["--without-proved", "-n", "2", "--dist", "worksteal"]
 
     def work() -> str:
         status, text = run(command, environment.root, tee="stdout")

@@ -8,7 +8,7 @@ from . import traces
 from .canvas import SMALL, Canvas
 from .drawing import Drawing, Frame, figure
 from .labels import Words
-from .shapes import colour, page, runs, spans
+from .shapes import colour, in_order, page, runs
 
 Event = dict[str, Any]
 ACROSS = 16
@@ -105,7 +105,7 @@ def _holes_frame(word: Words, trace: Event, colours: dict[str, str]) -> Frame:
     canvas = Canvas()
     went = [event for event in trace["events"] if event["kind"] == "go"]
     _grid(canvas, 2, _pool_of(went[-1]), colours, trace["num_pages"], set())
-    lengths = [end - first for first, end in went[-1]["runs"]]
+    lengths = [end - first for first, end in runs(went[-1]["free"])]
     values = {
         "most": max(len(event["owners"]) for event in trace["events"]),
         "share": _percent(sum(trace["lengths"]), trace),
@@ -129,39 +129,39 @@ def _percent(tokens: int, trace: Event) -> str:
 
 
 def _event_frame(word: Words, trace: Event, number: int) -> Frame:
-    """The pool after event `number`, the runs that are free, and what the request was given."""
+    """The pool after event `number`, what is free in the order of its use, and what has moved."""
     events = trace["events"]
-    colours = colours_of(events)
     event = events[number]
     name = event["request"]
     came = event["kind"] == "come"
     pages = event["owners"][name] if came else events[number - 1]["owners"][name]
     canvas = Canvas()
     bottom = _grid(
-        canvas, 2, _pool_of(event), colours, trace["num_pages"], set(pages) if came else set()
+        canvas,
+        2,
+        _pool_of(event),
+        colours_of(events),
+        trace["num_pages"],
+        set(pages) if came else set(),
     )
     if not came:
         for page_number in pages:
             x, y = _place(page_number, 2)
             canvas.rect(x + 0.5, y - 0.5, SIDE + 1, SIDE + 1, "ring")
-    y = bottom + 16
-    canvas.text(1, y, word("runs_are"), "dim", size=SMALL)
-    free = [f"{a}" if b == a + 1 else f"{a}–{b - 1}" for a, b in event["runs"]] or [word("no_run")]
-    canvas.text(canvas.width, y, ", ".join(free), "mono", size=SMALL, anchor="end")
+    _free(canvas, word, bottom + 16, in_order(event["free"]))
     need = -(-event["tokens"] // trace["page_size"])
-    values = {"name": name, "tokens": event["tokens"], "need": need, "pages": spans(pages)}
-    if came:
-        before = events[number - 1]["runs"] if number else [[0, trace["num_pages"]]]
-        lengths = [end - first for first, end in before]
-        exact, split = need in lengths and len(lengths) > 1, max(lengths) < need
-        return Frame(canvas, word("split" if split else "exact" if exact else "come", **values))
-    joined = len(event["runs"]) <= len(events[number - 1]["runs"])
-    return Frame(canvas, word("join" if joined else "go", **values))
+    values = {"name": name, "tokens": event["tokens"], "need": need, "pages": in_order(pages)}
+    return Frame(canvas, word("come" if came else "go", **values))
+
+
+def _free(canvas: Canvas, word: Words, y: float, pages: str) -> None:
+    canvas.text(1, y, word("free_are"), "dim", size=SMALL)
+    canvas.text(canvas.width, y, pages or word("none"), "mono", size=SMALL, anchor="end")
 
 
 @figure("ch06_allocation")
 def allocation(word: Words) -> Drawing:
-    """Requests come and go: which pages each is given, and which runs are free after it."""
+    """Requests come and go: which pages each is given, and which are free after it."""
     trace = traces.load("ch06_paged_pool")
     goes = [n for n, event in enumerate(trace["events"]) if event["kind"] == "go"]
     shown = [0, goes[0] - 1, goes[0], goes[-1], goes[-1] + 1, goes[-1] + 2]
@@ -175,9 +175,7 @@ def live_pages(word: Words) -> Drawing:
     trace = traces.load("ch06_paged_pool")
     start = Canvas()
     bottom = _grid(start, 2, {}, {}, trace["num_pages"], set())
-    start.text(1, bottom + 16, word("runs_are"), "dim", size=SMALL)
-    everything = f"0–{trace['num_pages'] - 1}"
-    start.text(start.width, bottom + 16, everything, "mono", size=SMALL, anchor="end")
+    _free(start, word, bottom + 16, in_order(range(trace["num_pages"])))
     frames = [Frame(start, word("start", n=trace["num_pages"], size=trace["page_size"]))]
     frames += [_event_frame(word, trace, number) for number in range(len(trace["events"]))]
     return Drawing(frames, _legend(word), steps=True)

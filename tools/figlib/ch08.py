@@ -111,7 +111,8 @@ def split(word: Words) -> Drawing:
     at = _splits(events)[0]
     ask = next(event for event in events[at:] if event["kind"] == "ask")
     request = 1 + sum(event["kind"] == "ask" for event in events[:at])
-    inserted = next(n for n in range(at, len(events)) if events[n]["kind"] == "insert")
+    allocated = next(n for n in range(at, len(events)) if events[n]["kind"] == "allocate")
+    own = _given(events[allocated])
     done = _first_cache(events)[request]
     shared = {page for node in events[at]["nodes"] if node["parent"] == 0 for page in node["pages"]}
     pages = events[at]["nodes"][0]["pages"]
@@ -125,8 +126,8 @@ def split(word: Words) -> Drawing:
             word("split", shared=spans(sorted(shared)), rest=spans(pages)),
         ),
         Frame(
-            picture(word, trace, inserted - 1, Look(ringed=_new_own(events, inserted - 1))),
-            word("allocated", n=request, pages=spans(sorted(_new_own(events, inserted - 1)))),
+            picture(word, trace, allocated, Look(ringed=own)),
+            word("allocated", n=request, pages=spans(sorted(own))),
         ),
         Frame(
             picture(word, trace, done, Look(ringed=_pages(events[done]) - _pages(events[at]))),
@@ -136,9 +137,9 @@ def split(word: Words) -> Drawing:
     return Drawing(_level(frames), _legend(word, trace, request), columns=2)
 
 
-def _new_own(events: list[Event], number: int) -> set[int]:
-    """The pages that an allocation has taken."""
-    return set(events[number - 1]["free"]) - set(events[number]["free"])
+def _given(event: Event) -> set[int]:
+    """The pages that an allocation has given to its request, some of them evicted just before."""
+    return set(event["own"][str(event["request"])])
 
 
 @figure("ch08_evict")
@@ -225,7 +226,7 @@ def _told(word: Words, events: list[Event], number: int, request: int) -> tuple[
         pages = {page for node in nodes for page in node["pages"]}
         return word(kind, pages=spans(sorted(pages))), set()
     if kind == "allocate":
-        pages = _new_own(events, number) or set(event["own"][str(request)])
+        pages = _given(event)
         return word("allocate", n=request, pages=spans(sorted(pages))), pages
     if kind == "insert":
         pages = set(event["pages"][event["known"] :])

@@ -22,7 +22,8 @@ LAYERS = (
 @figure("layers")
 def layers(word: Words) -> Drawing:
     """Four layers with their question and their folders; dashed ones come in later chapters."""
-    there = data.packages(max(step.number for step in data.book()))
+    newest = max(step.number for step in data.book())
+    there = data.packages(newest)
     canvas = Canvas()
     for number, (name, cls, folders) in enumerate(LAYERS):
         y = number * 92.0
@@ -39,7 +40,9 @@ def layers(word: Words) -> Drawing:
         if number:
             canvas.arrow([(168, y - 13), (168, y)], "line")
             canvas.arrow([(192, y), (192, y - 13)], "line")
-    return Drawing([Frame(canvas)], [("r0 edge", word("there")), ("dots", word("later"))])
+    return Drawing(
+        [Frame(canvas)], [("r0 edge", word("there", n=f"{newest:02}")), ("dots", word("later"))]
+    )
 
 
 @figure("processes")

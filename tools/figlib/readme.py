@@ -15,8 +15,8 @@ from .labels import LANGUAGES, Words, words
 
 ASSETS = data.ROOT / "docs" / "assets"
 SCHEMES = {"light": "default", "dark": "slate"}
-WIDTH, HEIGHT, STAIR, RISE = 880.0, 372.0, 96.0, 25.0
-FLOOR = 340.0
+WIDTH, HEIGHT, STAIR, RISE = 976.0, 397.0, 96.0, 25.0
+FLOOR = 365.0
 FONTS = "Helvetica,Arial,'PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
 
 
@@ -195,4 +195,11 @@ def _tree(canvas: Canvas, x: float, y: float, cls: str) -> None:
     canvas.rect(x + 36, y + 21, 24, 14, "r5 solid")
 
 
-ICONS = (_loop, _lengths, _heads, _stack, _text, _kept, _pages, _ragged, _tree)
+def _chosen(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index, high in enumerate((34, 22, 15, 9, 6, 4)):
+        kind = f"{cls} strong" if index == 1 else f"{cls} edge" if index < 4 else "free"
+        canvas.rect(x + index * 12, y + 36 - high, 9, high, kind, r=1)
+    canvas.line(x, y + 28, x + 70, y + 28, "dash")
+
+
+ICONS = (_loop, _lengths, _heads, _stack, _text, _kept, _pages, _ragged, _tree, _chosen)

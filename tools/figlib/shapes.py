@@ -30,6 +30,19 @@ def spans(pages: Sequence[int]) -> str:
     return ", ".join(f"{a}" if b == a + 1 else f"{a}–{b - 1}" for a, b in runs(pages))
 
 
+def in_order(pages: Sequence[int]) -> str:
+    """Pages in the order in which they come, neighbours put together: `37–32, 24, 8–7`."""
+    found: list[list[int]] = []
+    for number in pages:
+        last = found[-1] if found else []
+        step = number - last[-1] if last else 0
+        if abs(step) == 1 and (len(last) == 1 or step == last[1] - last[0]):
+            last.append(number)
+        else:
+            found.append([number])
+    return ", ".join(f"{one[0]}" if len(one) == 1 else f"{one[0]}–{one[-1]}" for one in found)
+
+
 def page(
     canvas: Canvas,
     x: float,

@@ -7,6 +7,7 @@ from .build import assemble, build, package_files, retirements
 from .difference import changed_lines, unified
 from .errors import StepError
 from .manifest import Book, Step, load_steps
+from .results import proved
 from .stubs import changed_functions, stub_source
 from .symbols import Symbol, symbol_source
 from .tree import Version, marks, render_tree, tree
@@ -24,6 +25,7 @@ __all__ = [
     "load_steps",
     "marks",
     "package_files",
+    "proved",
     "render_tree",
     "retirements",
     "stub_source",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .build import state_folder
+from .run import PLUGIN, python, versions_of
 
 FORMAT = "1"
 
@@ -20,6 +21,20 @@ class Cache:
         self._folder = state_folder(root) / "results"
         self._folder.mkdir(exist_ok=True)
         self._forced = forced
+        plugin = [path.read_bytes() for path in sorted(PLUGIN.glob("*.py"))]
+        self._setting: list[str | bytes] = [versions_of(python(root)), *plugin]
+
+    def key(self, kind: str, files: Mapping[str, bytes], paths: Iterable[str], *more: str) -> str:
+        """Return the key of a result: a hash of its kind, of these files, and of all else it is of.
+
+        The libraries are part of that, and what tells how a test ends.
+        """
+        total = hashlib.sha256(FORMAT.encode())
+        named = [part for path in sorted(paths) for part in (path, files[path])]
+        for part in (kind, *more, *self._setting, *named):
+            content = part.encode() if isinstance(part, str) else part
+            total.update(f"{len(content)}\0".encode() + content)
+        return f"{kind}-{total.hexdigest()[:32]}"
 
     def get(self, key: str) -> Any:
         """Return the stored result (a JSON value), None when there is none."""
@@ -35,17 +50,3 @@ class Cache:
         draft = self._folder / f"{key}.{os.getpid()}"
         draft.write_text(json.dumps(result, ensure_ascii=False), "utf-8")
         draft.replace(self._folder / key)
-
-
-def parts_of(files: Mapping[str, bytes], paths: Iterable[str]) -> list[str | bytes]:
-    """Return name and content of each of these files, for `key_of`."""
-    return [part for path in sorted(paths) for part in (path, files[path])]
-
-
-def key_of(kind: str, *parts: str | bytes) -> str:
-    """Return the key of a result: a hash of its kind and of everything it depends on."""
-    total = hashlib.sha256(FORMAT.encode())
-    for part in (kind, *parts):
-        content = part.encode() if isinstance(part, str) else part
-        total.update(f"{len(content)}\0".encode() + content)
-    return f"{kind}-{total.hexdigest()[:32]}"

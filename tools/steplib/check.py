@@ -1,20 +1,24 @@
-"""Prove a step: code, recorded output, tests, red before green, budget."""
+"""Prove steps: code, recorded output, tests, red before green, budget.
 
-import json
+A part of a check that runs something is a generator: it begins its run, and after the `yield` it
+says what came of it. So the runs of all steps follow each other without a gap, two at a time.
+"""
+
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
-from .build import CONFTEST, HELPER, RETIRED, assemble, live_tests, store
-from .cache import Cache, key_of, parts_of
+from .build import RETIRED, assemble, live_tests, store
+from .cache import Cache
 from .closure import closure
 from .difference import BUDGET_LINES, budget
 from .earlycode import code_problems
 from .errors import StepError
 from .manifest import Book, Step
 from .record import LANGUAGES, difference, expected_file, failure, stale_readme
-from .run import PLUGIN, Report, python, run_main, run_tests, versions_of
+from .results import Files, Results
+from .run import Report, python, run_main, run_tests, side_by_side
 from .workspace import workspace
 
 SHOWN_LINES = 60
@@ -22,7 +26,10 @@ SHOWN_LINES = 60
 
 @dataclass
 class Finding:
-    """What the check of one step found; no problem means proved."""
+    """What the check of one step found; no problem means proved.
+
+    `seconds` is how long its runs took together.
+    """
 
     step: Step
     problems: list[str] = field(default_factory=list)
@@ -32,6 +39,10 @@ class Finding:
     red: int = 0
     guards: int = 0
     lines: int = 0
+    seconds: float = 0.0
+
+
+Part = Iterator[None]
 
 
 class Checker:
@@ -40,33 +51,38 @@ class Checker:
     def __init__(self, book: Book, *, forced: bool = False) -> None:
         """`forced`: run everything again."""
         self._book = book
-        self._cache = Cache(book.root, forced=forced)
         self._python = python(book.root)
-        self._setting: list[str | bytes] = [
-            versions_of(self._python),
-            *(path.read_bytes() for path in sorted(PLUGIN.glob("*.py"))),
-        ]
+        self._cache = Cache(book.root, forced=forced)
+        self._results = Results(self._cache)
 
-    def check(self, number: int) -> Finding:
-        """Check one step."""
+    def check(self, numbers: Sequence[int]) -> Iterator[Finding]:
+        """Check steps; their findings come in order, while the runs of others go on."""
+        # What the last step runs takes longest: begun last, it would be alone at the end.
+        longest_first = sorted(numbers, key=lambda number: number != self._book.last.number)
+        with side_by_side() as pool:
+            begun = {number: self._begin(number, pool) for number in longest_first}
+            for number in numbers:
+                found, parts = begun[number]
+                _go_on(found, parts)
+                if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+                    found.problems += [f"{test} is skipped in CI" for test in found.skipped]
+                yield found
+
+    def _begin(self, number: int, pool: ThreadPoolExecutor) -> tuple[Finding, list[Part]]:
         found = Finding(self._book[number])
+        parts: list[Part] = []
         try:
             files = assemble(self._book, number)
             found.problems += code_problems(self._book, number, files)
             self._check_budget(found)
             if stale_readme(self._book, found.step):
-                found.problems.append(f"README.md is not current: {self._record(found)}")
-            self._check_main(found, files)
-            self._check_tests(found, files)
-            self._check_red(found)
+                found.problems.append(f"README.md is not current: {_record(found)}")
+            parts = [self._check_tests(found, files, pool), self._check_red(found, pool)]
+            parts += [self._check_main(found, files, language, pool) for language in LANGUAGES]
         except StepError as error:
             found.problems.append(str(error))
-        if os.environ.get("CI", "").lower() not in ("", "0", "false"):
-            found.problems += [f"{test} is skipped in CI" for test in found.skipped]
-        return found
-
-    def _record(self, found: Finding) -> str:
-        return f"python3 tools/steps.py record {found.step.number}"
+        _go_on(found, parts)
+        return found, parts
 
     def _check_budget(self, found: Finding) -> None:
         found.lines = budget(self._book, found.step.number)
@@ -76,103 +92,89 @@ class Checker:
                 "make it two chapters, or give the reason as `overrun` in step.toml"
             )
 
-    def _key(self, kind: str, files: Mapping[str, bytes], paths: Iterable[str], *more: str) -> str:
-        return key_of(kind, *more, *self._setting, *parts_of(files, paths))
-
-    def _check_main(self, found: Finding, files: Mapping[str, bytes]) -> None:
-        main = found.step.main
+    def _check_main(
+        self, found: Finding, files: Files, language: str, pool: ThreadPoolExecutor
+    ) -> Part:
+        main, path = found.step.main, expected_file(found.step, language)
+        if not path.is_file():
+            found.problems.append(f"{main} has no {path.name}: {_record(found)}")
+            return
+        recorded = path.read_text("utf-8")
         needed = closure(files, [main], typing=True)
-        for language in LANGUAGES:
-            path = expected_file(found.step, language)
-            if not path.is_file():
-                found.problems.append(f"{main} has no {path.name}: {self._record(found)}")
-                continue
-            recorded = path.read_text("utf-8")
-            key = self._key("main", files, needed, language, recorded)
-            if self._cache.get(key):
-                continue
-            tree = store(self._book, found.step.number, files)
-            ended = run_main(self._python, tree, main, language)
-            changed = difference(recorded, ended.output)
-            if ended.status != 0:
-                found.problems.append(f"{main} ({language}): {failure(ended)}")
-            elif changed:
-                found.problems.append(f"{main} ({language}) prints something else:\n{changed}")
-            else:
-                self._cache.put(key, True)
+        key = self._cache.key("main", files, needed, language, recorded)
+        if self._cache.get(key):
+            return
+        tree = store(self._book, found.step.number, files)
+        run = pool.submit(run_main, self._python, tree, main, language)
+        yield
+        ended = run.result()
+        found.seconds += ended.seconds
+        changed = difference(recorded, ended.output)
+        if ended.status != 0:
+            found.problems.append(f"{main} ({language}): {failure(ended)}")
+        elif changed:
+            found.problems.append(f"{main} ({language}) prints something else:\n{changed}")
+        else:
+            self._cache.put(key, True)
 
-    def _check_tests(self, found: Finding, files: Mapping[str, bytes]) -> None:
+    def _check_tests(self, found: Finding, files: Files, pool: ThreadPoolExecutor) -> Part:
         live = live_tests(self._book, found.step.number)
         slow = slow_here(self._book, found.step.number)
-        keys = {path: self._test_key(files, path, path in slow) for path in live}
-        results = {path: self._known(files, path, path in slow) for path in live}
-        found.cached_tests = sum(result["passed"] for result in results.values() if result)
-        todo = [path for path, result in results.items() if result is None]
+        known = {path: self._results.find(files, path, path in slow) for path in live}
+        results = {path: result for path, result in known.items() if result}
+        todo = [path for path in live if path not in results]
         if todo:
             tree = store(self._book, found.step.number, files)
-            report = run_tests(self._python, tree, todo, slow)
-            bad = [problem for path in todo for problem in problems_of(report, path)]
-            found.problems += bad
-            if bad:
-                found.problems.append(_end_of(report.output))
+            run = pool.submit(run_tests, self._python, tree, todo, slow)
             for path in todo:
-                results[path] = _summary(report, path)
-                if not any(problems_of(report, path)):
-                    self._cache.put(keys[path], results[path])
-        for result in results.values():
-            found.tests += result["passed"]
-            found.skipped.update(result["skipped"])
+                results[path] = self._results.expect(files, path, path in slow, run)
+        yield
+        ended = {path: results[path]() for path in live}
+        for path, result in ended.items():
+            found.problems += result.problems
+            found.skipped.update(result.skipped)
+            found.tests += result.passed
+            found.cached_tests += 0 if path in todo else result.passed
+        if todo:
+            found.seconds += run.result().seconds
+            if any(ended[path].problems for path in todo):
+                found.problems.append(_end_of(run.result()))
 
-    def _test_key(self, files: Mapping[str, bytes], path: str, slow: bool) -> str:
-        needed = closure(files, [path, CONFTEST, HELPER], typing=True)
-        needed |= {"pyproject.toml"} & set(files)
-        retired = json.loads(files.get(RETIRED, b"{}"))
-        mine = {test: why for test, why in retired.items() if test.split("::")[0] == path}
-        return self._key("test", files, needed, path, str(slow), json.dumps(mine))
-
-    def _known(self, files: Mapping[str, bytes], path: str, slow: bool) -> Any:
-        """A run with the slow tests has proved the others as well."""
-        result = self._cache.get(self._test_key(files, path, True))
-        if result is None and not slow:
-            result = self._cache.get(self._test_key(files, path, False))
-        return result
-
-    def _check_red(self, found: Finding) -> None:
+    def _check_red(self, found: Finding, pool: ThreadPoolExecutor) -> Part:
         """In the workspace that the reader gets, each test of the chapter fails in its own body."""
         step = found.step
         files = workspace(self._book, step.number).files
-        key = self._key("red", files, set(files) - {RETIRED})
+        key = self._cache.key("red", files, set(files) - {RETIRED})
         result = self._cache.get(key)
         if result is None:
-            report = run_tests(
-                self._python, store(self._book, step.number, files), step.tests, step.tests
-            )
+            tree = store(self._book, step.number, files)
+            words = (self._python, tree, step.tests, step.tests)
+            run = pool.submit(run_tests, *words, brief=True)
+            yield
+            report = run.result()
+            found.seconds += report.seconds
             bad = red_problems(report)
             guards = sum(test.guard for test in report.tests.values())
             result = {"guards": guards, "red": len(report.tests) - guards}
             found.problems += bad
             if report.broken or not report.tests:
-                found.problems.append(_end_of(report.output))
+                found.problems.append(_end_of(report))
             if not bad:
                 self._cache.put(key, result)
         found.red, found.guards = result["red"], result["guards"]
 
 
-def problems_of(report: Report, path: str) -> list[str]:
-    """Return what is wrong with the run of one test file; a file in which nothing passes is."""
-    if path in report.broken:
-        return [f"{path}: {report.broken[path]}"]
-    tests = {name: test for name, test in report.tests.items() if name.split("::")[0] == path}
-    bad = [
-        f"{name}: {test.outcome} ({test.phase}): {test.reason}"
-        for name, test in tests.items()
-        if test.outcome not in ("passed", "skipped")
-    ]
-    if not tests and not report.slow_left_out.get(path):
-        bad.append(f"{path}: no test ran")
-    if tests and all(test.outcome == "skipped" for test in tests.values()):
-        bad.append(f"{path}: every test is skipped, which proves nothing")
-    return bad
+def _go_on(found: Finding, parts: list[Part]) -> None:
+    """Let the parts of a check go on to where they stop next."""
+    for part in parts:
+        try:
+            next(part, None)
+        except StepError as error:
+            found.problems.append(str(error))
+
+
+def _record(found: Finding) -> str:
+    return f"python3 tools/steps.py record {found.step.number}"
 
 
 def red_problems(report: Report) -> list[str]:
@@ -196,16 +198,8 @@ def red_problems(report: Report) -> list[str]:
     return bad
 
 
-def _summary(report: Report, path: str) -> dict[str, Any]:
-    tests = {name: test for name, test in report.tests.items() if name.split("::")[0] == path}
-    return {
-        "passed": sum(test.outcome == "passed" for test in tests.values()),
-        "skipped": {name: test.reason for name, test in tests.items() if test.outcome == "skipped"},
-    }
-
-
-def _end_of(output: str) -> str:
-    lines = output.rstrip().splitlines()
+def _end_of(report: Report) -> str:
+    lines = report.output.rstrip().splitlines()
     return "\n".join(["pytest said:", *lines[-SHOWN_LINES:]])
 
 

@@ -17,7 +17,7 @@ from tools.lang import tr
 from tools.store import tell_language
 
 from .build import build, live_tests
-from .check import Checker, problems_of, slow_here
+from .check import Checker, slow_here
 from .difference import BUDGET_LINES, budget, unified
 from .earlycode import promise_problems, promises_to_come
 from .errors import StepError
@@ -26,6 +26,7 @@ from .live import Live
 from .manifest import Book, load_steps
 from .progress import note_pass
 from .record import record
+from .results import result_of
 from .run import environment, python, run_tests
 from .storage import storage_problems
 from .symbols import symbol_source
@@ -168,7 +169,7 @@ def _test(book: Book, options: argparse.Namespace) -> int:
     live = live_tests(book, options.number)
     slow = slow_here(book, options.number)
     report = run_tests(python(book.root), build(book, options.number), live, slow, show=True)
-    problems = [problem for path in live for problem in problems_of(report, path)]
+    problems = [problem for path in live for problem in result_of(report, path).problems]
     for problem in problems:
         print(f"✗ {problem}")
     return 1 if problems else 0
@@ -182,10 +183,8 @@ def _check(book: Book, options: argparse.Namespace) -> int:
         print(f"✗ {problem}")
     checker = Checker(book, forced=options.all)
     total = cached = 0
-    for number in numbers:
-        step_begun = time.monotonic()
-        found = checker.check(number)
-        print_finding(found, len(tree(book, number)), time.monotonic() - step_begun)
+    for found in checker.check(numbers):
+        print_finding(found, len(tree(book, found.step.number)))
         problems += found.problems
         total, cached = total + found.tests, cached + found.cached_tests
     for name, chapter in promises_to_come(book).items():

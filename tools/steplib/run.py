@@ -9,15 +9,18 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tools.environment import NO_ENVIRONMENT, own_python
+from tools.environment import NO_ENVIRONMENT, own_python, usable_cpus
 from tools.lang import tr
 
 from .errors import StepError
@@ -25,6 +28,7 @@ from .errors import StepError
 PLUGIN = Path(__file__).parent / "plugin"
 LIMIT_SECONDS = 1800
 LOOK_SECONDS = 0.05
+SIDE_BY_SIDE = 2
 GRACE_SECONDS = 15  # beyond a test's own limit: code that does not return to Python is stopped
 LIBRARIES = ("torch", "transformers", "safetensors", "tokenizers", "pytest", "numpy")
 
@@ -36,6 +40,7 @@ class Finished:
     status: int | None
     output: str
     errors: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ class Report:
     broken: dict[str, str] = field(default_factory=dict)
     slow_left_out: dict[str, int] = field(default_factory=dict)
     ended: str = ""
+    seconds: float = 0.0
 
 
 Tell = Callable[[dict[str, Any]], None]
@@ -167,12 +173,15 @@ def run_tests(
     tests: Iterable[str],
     slow_files: Iterable[str] = (),
     *,
+    brief: bool = False,
     show: bool = False,
     seconds: int = 0,
     tell: Tell = lambda told: None,
 ) -> Report:
     """Run test files of a built step in one process; `show` lets pytest print as it goes.
 
+    `brief`: what is printed of a failure is what the report says, which saves half of the time
+    where many fail.
     `seconds`: how long a test may take (a slow one ten times that; 0: as long as it likes). `tell`
     gets what the plugin tells, when it does.
     """
@@ -188,7 +197,8 @@ def run_tests(
             "STEPS_SLOW_FILES": ":".join(slow_files),
         }
         command = [interpreter, "-m", "pytest", "-p", "steps_report", "-p", "no:cacheprovider"]
-        command += [f"--rootdir={tree}", "-o", "addopts=", "-q", "--tb=short"]
+        command += [f"--rootdir={tree}", "-o", "addopts=", "-q"]
+        command += [f"--tb={'line' if brief else 'short'}"]
         command += ["--continue-on-collection-errors", *tests]
         if (tree / "pyproject.toml").is_file():
             command += ["-c", "pyproject.toml"]
@@ -196,7 +206,7 @@ def run_tests(
         ended = _run(command, tree, variables, show=show, watch=events.read)
         events.close()
     report = events.report
-    report.output = ended.output + ended.errors
+    report.output, report.seconds = ended.output + ended.errors, ended.seconds
     status = _status_of_code(ended, reported=events.complete)
     if status is not None:
         _note_end(report, events.begun, status)
@@ -242,6 +252,33 @@ def _blame(report: Report, begun: str) -> None:
         report.broken[begun] = report.ended
 
 
+_ending = threading.Event()
+
+
+@contextmanager
+def side_by_side() -> Iterator[ThreadPoolExecutor]:
+    """A pool in which runs share the machine; what ends the block early ends them too.
+
+    Two of them with half of the processors each take little more than half of the time that they
+    take one by one: most of a run is no work for torch.
+    """
+    chosen = "OMP_NUM_THREADS" in os.environ
+    if not chosen:
+        os.environ["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // SIDE_BY_SIDE))
+    pool = ThreadPoolExecutor(SIDE_BY_SIDE)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        _ending.set()
+        raise
+    finally:
+        pool.shutdown()
+        _ending.clear()
+        if not chosen:
+            del os.environ["OMP_NUM_THREADS"]
+
+
 def _run(
     command: list[str],
     folder: Path,
@@ -254,7 +291,7 @@ def _run(
 
     `watch` is asked again and again whether to stop.
     """
-    limit = time.monotonic() + LIMIT_SECONDS
+    begun = time.monotonic()
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -270,9 +307,11 @@ def _run(
         while True:
             try:
                 output, errors = process.communicate(timeout=LOOK_SECONDS)
-                return Finished(None if stopped else process.returncode, output or "", errors or "")
+                status = None if stopped else process.returncode
+                return Finished(status, output or "", errors or "", time.monotonic() - begun)
             except subprocess.TimeoutExpired:
-                stopped = watch() or time.monotonic() > limit
+                late = time.monotonic() > begun + LIMIT_SECONDS
+                stopped = watch() or late or _ending.is_set()
                 if stopped:
                     os.killpg(process.pid, signal.SIGKILL)
             except BaseException:

@@ -17,13 +17,16 @@ from .verify import Verdict
 from .workspace import Todo, Workspace
 
 
-def print_finding(found: Finding, files: int, seconds: float) -> None:
-    """Print one line on a step, and one for each thing to know or to put right."""
+def print_finding(found: Finding, files: int) -> None:
+    """Print one line on a step, and one for each thing to know or to put right.
+
+    Its seconds are those of its runs together.
+    """
     sign = "✗" if found.problems else "✓"
     print(
         f"{sign} {found.step.name:<22} {files:>3} files  {found.lines:>4}/{BUDGET_LINES} lines  "
         f"{found.tests:>4} tests ({found.cached_tests} known)  red {found.red} + "
-        f"{found.guards} guards  {seconds:.1f} s",
+        f"{found.guards} guards  {found.seconds:.1f} s",
         flush=True,
     )
     if found.step.overrun:

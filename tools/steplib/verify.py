@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tools.lang import tr
 
-from .build import CONFTEST, HELPER, RETIRED, assemble, live_tests, write_files
-from .cache import Cache, key_of, parts_of
-from .closure import closure
+from .build import RETIRED, assemble, live_tests, write_files
+from .cache import Cache
 from .errors import StepError
 from .manifest import Book
-from .run import PLUGIN, Report, Tell, Test, python, run_tests, versions_of
+from .results import test_key
+from .run import Report, Tell, Test, python, run_tests
 from .workspace import Todo, one_line, read_folder, todos
 
 SECONDS = 60  # that a test may take; a slow one ten times that
@@ -80,8 +80,6 @@ class _Runs:
     def __init__(self, book: Book, folder: Path, files: Mapping[str, bytes], tell: Tell) -> None:
         self._python, self._folder, self._files, self._tell = python(book.root), folder, files, tell
         self._cache = Cache(book.root)
-        plugin = [path.read_bytes() for path in sorted(PLUGIN.glob("*.py"))]
-        self._setting: list[str | bytes] = [versions_of(self._python), *plugin]
 
     def run(self, paths: tuple[str, ...] | list[str], *, slow: bool) -> Report:
         keys = {path: self._key(path, slow) for path in paths}
@@ -95,8 +93,8 @@ class _Runs:
         found = Report()
         if todo:
             found = run_tests(
-                self._python, self._folder, todo, todo if slow else (), seconds=SECONDS,
-                tell=self._tell,
+                self._python, self._folder, todo, todo if slow else (), brief=True,
+                seconds=SECONDS, tell=self._tell,
             )  # fmt: skip
         for path in todo:
             tests = {name: test for name, test in found.tests.items() if _is_of(name, path)}
@@ -107,12 +105,9 @@ class _Runs:
 
     def _key(self, path: str, slow: bool) -> str:
         try:
-            needed = closure(self._files, [path, CONFTEST, HELPER], typing=True)
+            return test_key(self._cache, "verify", self._files, path, slow)
         except StepError:  # what does not parse is run, to be told where
             return ""
-        needed |= {"pyproject.toml", RETIRED} & set(self._files)
-        parts = parts_of(self._files, needed)
-        return key_of("verify", path, str(slow), *self._setting, *parts)
 
 
 def _is_of(name: str, path: str) -> bool:

@@ -29,12 +29,12 @@ class Pages:
             self.used[prefix] = self.clock
         return len(known) * SIZE
 
-    def insert(self, ids: list[int], pages: list[int]) -> int:
+    def insert(self, ids: list[int], pages: list[int]) -> list[int]:
         known = self.match(ids) // SIZE
         for index in range(known, len(pages)):
             self.page[tuple(ids[: (index + 1) * SIZE])] = pages[index]
         self.match(ids)
-        return known
+        return [self.page[prefix] for prefix in self.known(ids)]
 
     def evict(self, count: int) -> list[int]:
         free = [prefix for prefix in self.page if prefix not in self.locked]
@@ -62,7 +62,7 @@ def expected(case: Case) -> dict[str, Any]:
         room.append((len(state.locked), len(state.page) - len(state.locked)))
     return {
         "cached_2": results[1],
-        "known_3": results[2],
+        "pages_3": results[2],
         "nodes_3": nodes[2],
         "cached_4": results[3],
         "nodes_4": nodes[3],

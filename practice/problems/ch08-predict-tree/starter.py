@@ -1,7 +1,7 @@
 """Your answers. `room_6` is (num_locked, num_evictable); pages are ascending lists."""
 
 cached_2 = None
-known_3 = None
+pages_3 = None
 nodes_3 = None
 cached_4 = None
 nodes_4 = None

@@ -10,13 +10,13 @@ Op = list[Any]
 
 def tokens(rng: random.Random, count: int) -> list[int]:
     """Different tokens, so that pages only agree where a case wants it."""
-    return rng.sample(range(50_000), count)
+    return rng.sample(range(200_000), count)
 
 
 def drawn(rng: random.Random, rounds: int, longest: int) -> list[Op]:
     """Few different tokens and texts that grow out of older ones: much is shared."""
     size = rng.randint(1, 4)
-    pages = [[rng.randint(1, 2) for _ in range(size)] for _ in range(3)]
+    pages = [[rng.choice([1, 2, 1 + 2**16]) for _ in range(size)] for _ in range(3)]
     ops: list[Op] = [["new", size]]
     texts: list[list[int]] = [[]]
     for _ in range(rounds):
@@ -184,6 +184,27 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["match", [12, 3]],
                 ["insert", [12, 3]],
             ),
+            one(
+                "token 编号很大，低 16 位相同",
+                "large token ids that agree in their last 16 bits",
+                2,
+                ["insert", [a % 2**16, b]],
+                ["match", [a % 2**16 + 2**16, b]],
+                ["insert", [a % 2**16, b % 2**16 + 2**17]],
+                ["insert", [a % 2**16 + 2**17, b]],
+                ["forget", [a % 2**16 + 2**17, b]],
+            ),
+            *[
+                one(
+                    f"一页里只有第 {at + 1} 个 token 不同",
+                    f"pages that differ in token {at + 1} only",
+                    4,
+                    ["insert", [a, b, c, d, *long[:4]]],
+                    ["match", [*[a, b, c, d][:at], h, *[a, b, c, d][at + 1 :], *long[:4]]],
+                    ["insert", [*[a, b, c, d][:at], h, *[a, b, c, d][at + 1 :]]],
+                )
+                for at in range(4)
+            ],
             one(
                 "要忘的文本后面还有别的",
                 "a text that goes on cannot be forgotten",

@@ -45,7 +45,8 @@ def run(ops):
             size = values[0]
         elif name == "insert":
             ids, first = values
-            result = tree.insert(list(ids), list(range(first, first + len(ids) // size)))
+            handle = tree.insert(list(ids), list(range(first, first + len(ids) // size)))
+            result = [handle.cached_len, handle.pages()]
         elif name == "match":
             handle = tree.match(list(values[0]))
             result = [handle.cached_len, handle.pages()]

@@ -42,14 +42,14 @@ class Prefixes:
         self.use(known)
         return known
 
-    def insert(self, ids: list[int], first: int) -> int:
+    def insert(self, ids: list[int], first: int) -> list[Any]:
         known, every = len(self.match(ids)), self.prefixes(ids)
         for index in range(known, len(every)):
             self.kept[every[index]] = Entry(first + index, 0)
         if known < len(every):
             self.kept[every[-1]].end = True
             self.use(every)
-        return known
+        return [len(every) * self.size, [self.kept[one].page for one in every]]
 
     def locks(self, prefix: Prefix) -> int:
         return sum(

@@ -9,11 +9,13 @@ Request = list[Any]  # row of the token pool, parameters, prompt, generated
 Row = list[float]
 
 PLAIN: dict[str, Any] = {}
+# Draws, and has only the best to draw from: of scores that differ, the order is still certain.
+DRAWING: dict[str, Any] = {"temperature": 0.5, "min_p": 1.0}
 
 
 def scores(rng: random.Random, vocab_size: int) -> Row:
     """Close to each other, positive and negative: a penalty moves many places."""
-    return [rng.randint(-24, 24) / 8 for _ in range(vocab_size)]
+    return [eighths / 8 for eighths in rng.sample(range(-24, 25), vocab_size)]
 
 
 def tokens(rng: random.Random, vocab_size: int, low: int, high: int) -> list[int]:
@@ -30,13 +32,15 @@ def asking(rng: random.Random) -> dict[str, Any]:
     return {"temperature": 0.0} | {name: every[name] for name in names}
 
 
-def drawn(rng: random.Random, vocab_size: int, asks: list[bool]) -> list[Any]:
+def drawn(
+    rng: random.Random, vocab_size: int, asks: list[bool], others: dict[str, Any] = PLAIN
+) -> list[Any]:
     """A batch of requests whose rows in the token pool are in no order."""
     places = rng.sample(range(len(asks) + 2), len(asks))
     requests = [
         [
             place,
-            asking(rng) if ask else PLAIN,
+            asking(rng) if ask else others,
             tokens(rng, vocab_size, 1, 6),
             tokens(rng, vocab_size, 0, 6),
         ]
@@ -94,6 +98,12 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 "every other request asks",
                 drawn(rng, 8, [False, True, False, True, False]),
                 drawn(rng, 8, [True, False, True, False, True]),
+            ),
+            one(
+                "旁边的请求要抽样",
+                "the neighbours are not greedy",
+                drawn(rng, 8, [False, True, False, True], DRAWING),
+                drawn(rng, 8, [False, False], DRAWING),
             ),
             one(
                 "谁也不要，和人人都要",

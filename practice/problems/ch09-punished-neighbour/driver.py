@@ -52,7 +52,7 @@ def batch(vocab_size, requests, scores):
         for row, token in enumerate(tokens):
             order[row].append(token)
             logits[row, token] = -torch.inf
-    return {"order": order, "logits_kept": kept}
+    return {"order": order, "logits_kept": kept, "all_greedy": args.filters is None}
 
 
 def run(ops):

@@ -11,7 +11,8 @@ def expected(case: Case) -> list[dict[str, Any]]:
     results = []
     for _, requests, scores in case.ops:
         order = [order_of(row, *one) for one, row in zip(requests, scores, strict=True)]
-        results.append({"order": order, "logits_kept": True})
+        greedy = all(params.get("temperature", 0) == 0 for _, params, *_ in requests)
+        results.append({"order": order, "logits_kept": True, "all_greedy": greedy})
     return results
 
 

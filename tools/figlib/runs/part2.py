@@ -42,43 +42,41 @@ def ch05_kv_cache(_: None) -> Trace:
 
 
 def ch06_paged_pool(_: None) -> Trace:
-    """Who owns which page, after each request that comes or goes."""
+    """Who owns which page, and which are free, after each request that comes or goes."""
     from minisgl.kvcache.manager import CacheManager
 
     events: list[dict[str, Any]] = []
-    names: dict[int, str] = {}
+    tokens: dict[str, int] = {}
+    owners: dict[str, list[int]] = {}
 
-    def owners(manager: CacheManager) -> dict[str, list[int]]:
-        size = example().PAGE_SIZE
-        return {
-            name: [
-                loc // size
-                for loc in manager._page_table[req.table_idx, : req.max_device_len : size].tolist()
-            ]
-            for name, req in example().running.items()
-        }
+    def came(handle: Any, manager: CacheManager, _: int, num_tokens: int) -> None:
+        name = letter()
+        tokens[name], owners[name] = num_tokens, handle.pages
+        note("come", manager, name)
 
-    def came(_: None, manager: CacheManager, req: Any) -> None:
-        name = next(n for n, one in example().running.items() if one is req)
-        names[id(req)] = name
-        note("come", manager, name, req)
+    def went(_: None, manager: CacheManager, __: Any) -> None:
+        name = letter()
+        del owners[name]
+        note("go", manager, name)
 
-    def went(_: None, manager: CacheManager, req: Any) -> None:
-        note("go", manager, names[id(req)], req)
+    def letter() -> str:
+        """What the example calls the request: it is an argument of the function that calls us."""
+        caller = sys._getframe(3)
+        return str(caller.f_locals["name"])
 
-    def note(kind: str, manager: CacheManager, name: str, req: Any) -> None:
+    def note(kind: str, manager: Any, name: str) -> None:
         events.append(
             {
                 "kind": kind,
                 "request": name,
-                "tokens": req.max_device_len,
-                "owners": owners(manager),
-                "runs": [list(run) for run in manager.allocator._runs],
+                "tokens": tokens[name],
+                "owners": dict(owners),
+                "free": [*reversed(manager._allocator._free)],  # the next to be used first
             }
         )
 
     without_model()
-    listen(CacheManager, "allocate", came)
+    listen(CacheManager, "reserve", came)
     listen(CacheManager, "free", went)
     constants: dict[str, Any] = {}
 

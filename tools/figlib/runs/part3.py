@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[3]))  # behind the tree of the step
 
@@ -24,10 +25,15 @@ def ch09_sampler(_: None) -> Trace:
     from minisgl.engine.sample import filtered_probs, make_filters
 
     prompt = "My favourite colour is"
-    filters = {"top_k": 3, "top_p": 0.7, "min_p": 0.1}
+    filters: dict[str, Any] = {"top_k": 3, "top_p": 0.7, "min_p": 0.1}
     seen: list[torch.Tensor] = []
-    sample = engine.sample
-    engine.sample = lambda logits, args: seen.append(logits) or sample(logits, args)
+    original = engine.sample
+
+    def sample(logits: torch.Tensor, *args: Any) -> torch.Tensor:
+        seen.append(logits)
+        return original(logits, *args)
+
+    setattr(engine, "sample", sample)  # noqa: B010  (an assignment would need its type)
     with LLM(_step.model_dir()) as llm:
         llm.generate(prompt, SamplingParams(max_tokens=1))
         [scores] = seen

@@ -1,6 +1,7 @@
 """The recorder of chapter 8."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,44 +20,62 @@ class _Recorder:
     def __init__(self) -> None:
         self.events: list[Trace] = []
         self.manager: Any = None
-        self._numbers: dict[Any, int] = {}  # nodes, in the order in which they were seen
-        self._running: dict[Any, int] = {}  # requests
+        self._nodes: dict[Any, int] = {}  # numbers, in the order in which they were seen
+        self._rows: dict[int, int] = {}  # row of the page table -> the request in it, from 1 on
         self._came = 0
+        self._now = 0  # the request whose call is going on
+        self._asked: list[int] | None = None  # its prompt, until the tree has been asked for it
+        self._hit = 0
+        self._pages: dict[int, list[int]] = {}
+        self._prefixes: dict[int, Any] = {}
         self._last: Trace = {}
 
     def made(self, _: None, manager: Any, *__: Any, **___: Any) -> None:
         self.manager = manager
-        self._number(manager.tree._root)  # the root is 0
+        self._number(manager._tree._root)  # the root is 0
+
+    def reserving(self, _: Any, row: int, ids: list[int], __: int) -> None:
+        self._came += 1
+        self._now = self._rows[row] = self._came
+        self._asked = ids
 
     def matched(self, handle: Any, _: Any, ids: list[int]) -> None:
-        self._note("match", words=_words(ids), hit=handle.cached_len)
-
-    def asked(self, handle: Any, _: Any, ids: list[int]) -> None:
-        self._note("ask", always=True, words=_words(ids), hit=handle.cached_len)
+        self._hit = handle.cached_len
+        self._note("match", words=_words(ids), hit=self._hit)
+        if self._asked is not None:
+            self._note("ask", always=True, words=_words(self._asked), hit=self._hit)
+            self._asked = None
 
     def locked(self, _: None, __: Any, handle: Any) -> None:
-        self._note("lock", path=self._path(handle))
-
-    def unlocked(self, _: None, __: Any, handle: Any) -> None:
-        self._note("unlock", path=self._path(handle))
-
-    def inserted(self, known: int, _: Any, ids: list[int], pages: list[int]) -> None:
-        self._note("insert", words=_words(ids), pages=pages, known=known)
+        self._prefixes[self._now] = handle
+        if path := self._path(handle):
+            self._note("lock", path=path)
 
     def evicted(self, pages: list[int], *_: Any) -> None:
         self._note("evict", pages=pages)
 
-    def allocated(self, _: None, __: Any, req: Any) -> None:
-        self._came += 1
-        self._running[req] = self._came
-        self._note("allocate", request=self._came, words=_words(req.input_ids.tolist()))
+    def reserved(self, handle: Any, _: Any, __: int, ids: list[int], ___: int) -> None:
+        self._pages[self._now] = handle.pages
+        self._note("allocate", request=self._now, words=_words(ids))
+
+    def moving(self, _: Any, req: Any) -> None:
+        self._now = self._rows[req.table_idx]
+
+    def inserted(self, _: Any, __: Any, ids: list[int], pages: list[int]) -> None:
+        known = self._hit // self.manager._page_size  # what it matched first
+        self._note("insert", words=_words(ids), pages=pages, known=known)
+
+    def unlocked(self, _: None, __: Any, handle: Any) -> None:
+        self._note("unlock", path=self._path(handle))
 
     def cached(self, _: None, __: Any, req: Any) -> None:
-        self._note("cache", always=True, request=self._running[req])
+        self._pages[self._now] = req.cache_handle.pages
+        self._note("cache", always=True, request=self._now)
 
     def freed(self, _: None, __: Any, req: Any) -> None:
+        del self._pages[self._now], self._prefixes[self._now]
         words = _words(req.input_ids.tolist())
-        self._note("free", always=True, request=self._running.pop(req), words=words)
+        self._note("free", always=True, request=self._now, words=words)
 
     def _note(self, kind: str, *, always: bool = False, **more: Any) -> None:
         """Add an event, unless nothing has changed and it is not one to be seen in any case."""
@@ -66,7 +85,7 @@ class _Recorder:
             self._last = now
 
     def _state(self) -> Trace:
-        tree = self.manager.tree
+        tree = self.manager._tree
         nodes = [
             {
                 "id": self._number(node),
@@ -77,24 +96,38 @@ class _Recorder:
             }
             for node in tree.nodes()
         ]
-        running = [(str(number), req) for req, number in self._running.items()]
         return {
             "nodes": sorted(nodes, key=lambda node: int(str(node["id"]))),
             "oldest": [self._number(node) for node in tree._unlocked],
-            "free": self.manager.allocator.free_pages(),
-            "own": {number: self.manager._own_pages(req) for number, req in running},
-            "paths": {number: self._path(req.cache_handle) for number, req in running},
+            "free": self.manager._allocator.free_pages(),
+            "own": {str(number): self._own(number) for number in self._pages},
+            "paths": {str(number): self._path(one) for number, one in self._prefixes.items()},
         }
+
+    def _own(self, number: int) -> list[int]:
+        """The pages of a request that are not its prefix's."""
+        return self._pages[number][self._prefixes[number].cached_len // self.manager._page_size :]
 
     def _path(self, handle: Any) -> list[int]:
         return [self._number(node) for node in handle.node.path()]
 
     def _number(self, node: Any) -> int:
-        return self._numbers.setdefault(node, len(self._numbers))
+        return self._nodes.setdefault(node, len(self._nodes))
 
 
 def _words(tokens: Any) -> list[str]:
     return [example().vocabulary[token] for token in tokens]
+
+
+def _announce(owner: Any, method: str, listener: Callable[..., None]) -> None:
+    """Call `listener(*arguments)` before each call of a method."""
+    original = getattr(owner, method)
+
+    def announced(*args: Any, **kwargs: Any) -> Any:
+        listener(*args, **kwargs)
+        return original(*args, **kwargs)
+
+    setattr(owner, method, announced)
 
 
 def ch08_radix_cache(_: None) -> Trace:
@@ -105,10 +138,12 @@ def ch08_radix_cache(_: None) -> Trace:
     recorder = _Recorder()
     without_model()
     listen(CacheManager, "__init__", recorder.made)
-    listen(CacheManager, "match_req", recorder.asked)
-    listen(CacheManager, "allocate", recorder.allocated)
+    listen(CacheManager, "reserve", recorder.reserved)
     listen(CacheManager, "cache_req", recorder.cached)
     listen(CacheManager, "free", recorder.freed)
+    _announce(CacheManager, "reserve", recorder.reserving)
+    _announce(CacheManager, "cache_req", recorder.moving)
+    _announce(CacheManager, "free", recorder.moving)
     listen(RadixTree, "match", recorder.matched)
     listen(RadixTree, "insert", recorder.inserted)
     listen(RadixTree, "lock", recorder.locked)
@@ -117,7 +152,7 @@ def ch08_radix_cache(_: None) -> Trace:
     run_example("ch08_radix_cache")
     manager = recorder.manager
     return {
-        "num_pages": manager.allocator.num_pages,
+        "num_pages": manager._num_pages,
         "page_size": manager._page_size,
         "events": recorder.events,
     }

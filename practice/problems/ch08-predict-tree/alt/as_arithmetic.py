@@ -8,6 +8,6 @@ room_6 = (4, 1 + 2)
 cached_2 = 2 * 2
 cached_4 = 2 * 1
 cached_9 = 2 * 1
-known_3 = 2 + 1
+pages_3 = [0, 1, 2, 10 + 3]
 nodes_3 = 1 + 1 + 2
 nodes_4 = 4 + 1

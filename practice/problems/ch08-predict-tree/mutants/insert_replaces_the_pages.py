@@ -1,7 +1,7 @@
 # Thinks that an insert puts its own pages in the place of the known ones.
 # caught by: sample
 cached_2 = 4
-known_3 = 0
+pages_3 = [10, 11, 12, 13]
 nodes_3 = 4
 cached_4 = 2
 nodes_4 = 5

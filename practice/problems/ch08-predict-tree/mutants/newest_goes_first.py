@@ -1,7 +1,7 @@
 # Evicts what was used most recently.
 # caught by: sample
 cached_2 = 4
-known_3 = 3
+pages_3 = [0, 1, 2, 13]
 nodes_3 = 4
 cached_4 = 2
 nodes_4 = 5

@@ -1,7 +1,7 @@
 # Counts the root as a node with pages.
 # caught by: sample
 cached_2 = 4
-known_3 = 3
+pages_3 = [0, 1, 2, 13]
 nodes_3 = 5
 cached_4 = 2
 nodes_4 = 6

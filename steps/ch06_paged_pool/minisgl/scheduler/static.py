@@ -143,10 +143,7 @@ class StaticScheduler:
     def _accept(self, request: Request, next_token: torch.Tensor) -> None:
         """Take over a sampled token, int32 `[1]` on the CPU; a RuntimeError where it is none."""
         if next_token < 0:
-            raise RuntimeError(
-                f"request {request.uid} has scores that are NaN or infinite: check the model's "
-                "weights, or choose a dtype with a larger range"
-            )
+            raise RuntimeError(f"request {request.uid}: NaN or infinite scores, check the weights")
         request.req.append_host(next_token)
         request.token_ids.append(int(next_token))
         request.finish_reason = finish_reason(request.req, self._eos_ids)
