@@ -5,10 +5,12 @@ And what the cache takes for it: the memory that a request reserves, and what it
 
 import time
 from functools import partial
+from itertools import count
 from typing import Any
 
 from _bench import StepProcess, alternate, record
 
+UIDS = count()  # one that is aborted must not share its number with the next
 LENGTHS = (16, 64, 256, 1024)
 TOKENS = 3  # that are timed, after a first one
 
@@ -27,7 +29,7 @@ def begin(llm: Any, length: int) -> Any:
     from minisgl.scheduler.request import Request
 
     params = SamplingParams(max_tokens=1 + TOKENS, ignore_eos=True)
-    request = Request(0, [0] * length, 1 + TOKENS, params)
+    request = Request(next(UIDS), [0] * length, 1 + TOKENS, params)
     llm.scheduler.add(request)
     llm.scheduler.step()
     return request

@@ -188,7 +188,7 @@ def test_lines_that_are_listed_exist(root: Path) -> None:
     hidden += 'why = {{ zh = "无趣", en = "dull" }}'
     for path, said in (("minisgl/none.py", "this step has no"), ("minisgl/box.py", "no Box.none")):
         change(root, "docs/book.toml", "level = 2", hidden.format(path))
-        found = [line for line in lines(root) if line.startswith(f"{EN}:81: docs/book.toml [pages")]
+        found = [line for line in lines(root) if line.startswith(f"{EN}:77: docs/book.toml [pages")]
         assert len(found) == 1 and said in found[0], lines(root)
         change(root, "docs/book.toml", hidden.format(path), "level = 2")
 

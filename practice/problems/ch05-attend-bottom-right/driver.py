@@ -7,6 +7,8 @@ import functools
 
 import torch
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
 
 torch_attention = F.scaled_dot_product_attention
 
@@ -23,6 +25,17 @@ F.scaled_dot_product_attention = strict
 from minisgl.layers.attention import attend  # noqa: E402
 
 
+class NoDefaultDevice(TorchFunctionMode):
+    """Refuses to make a tensor on the device that torch would choose."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if kwargs.get("device") is None and function in _device_constructors():
+            name = function.__name__
+            raise RuntimeError(f"torch.{name} without a device: it need not be where q is")
+        return function(*args, **kwargs)
+
+
 def cached(tensor):
     """A cache whose other locations hold no numbers, and the stretch of it that holds these."""
     cache = torch.full((len(tensor) + 4, *tensor.shape[1:]), float("nan"))
@@ -35,7 +48,7 @@ def run(ops):
     results = []
     for _, q, k, v in ops:
         own, keys, values = q.clone(), cached(k), cached(v)
-        with torch.device("meta"):  # what is made with no device lands where nothing is
+        with NoDefaultDevice():
             out = attend(own, keys, values)
         kept = torch.equal(own, q) and torch.equal(keys, k) and torch.equal(values, v)
         results.append({"out": out.contiguous(), "inputs_kept": kept})

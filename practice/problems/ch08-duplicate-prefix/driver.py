@@ -38,7 +38,7 @@ class Engine:
             places = self.table[req.table_idx, : req.device_len].tolist()
             seen[name] = [self.kv[place] for place in places]
         for req, token in zip(reqs, tokens, strict=True):
-            is_prefill = req.device_len == req.prompt_len
+            is_prefill = req.device_len == req.max_device_len - req.output_len
             req.complete_one()
             req.append_host(torch.tensor([token], dtype=torch.int32))
             if is_prefill:

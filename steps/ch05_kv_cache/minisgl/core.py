@@ -107,11 +107,6 @@ class Req:
         self.input_ids = self._host_ids[:prompt_len]
 
     @property
-    def prompt_len(self) -> int:
-        """How many tokens the prompt has."""
-        return self.max_device_len - self.output_len
-
-    @property
     def remain_len(self) -> int:
         """How many tokens may still be generated."""
         return self.max_device_len - self.device_len
