@@ -766,8 +766,9 @@ def test_the_real_model_gives_the_same_tokens(
     llm = LLM(real_model, max_seq_len=256)
     prompts = [llm.tokenizer(text)["input_ids"] for text in (CHINESE, "The capital of France is")]
     expected = recomputed(real_model, prompts, 8)
-    Watch(monkeypatch)
-    assert answers_of(llm, prompts, 8) == expected
+    with monkeypatch.context() as patch:
+        Watch(patch)
+        assert answers_of(llm, prompts, 8) == expected
     del llm
     Watch(monkeypatch, cuts=(1, 3))
     assert lone_answer(real_model, prompts[0], 8) == expected[0]

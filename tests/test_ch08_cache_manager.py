@@ -55,6 +55,7 @@ def test_the_pages_behind_a_page_come_first() -> None:
     assert pages_left(20, free).allocate(4, after=9) == [10, 11, 12, 13]
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("after", [0, 2, 8, 10, 13, 19])
 def test_where_those_behind_it_are_not_free_a_page_makes_no_difference(after: int) -> None:
     free = [2, 3, 10, 11, 12, 13]
@@ -63,6 +64,7 @@ def test_where_those_behind_it_are_not_free_a_page_makes_no_difference(after: in
     assert allocator.free_pages() == [10, 11, 12, 13]
 
 
+@pytest.mark.guard
 def test_where_only_some_of_those_behind_it_are_free_the_others_stay_one_run() -> None:
     assert pages_left(20, [4, 5, 10, 11, 12]).allocate(3, after=3) == [10, 11, 12]
     # … and where no run is enough, the longest ones are used up, as ever.
