@@ -87,8 +87,8 @@ while waiting:
     llm.scheduler.step()
     llm.scheduler.step()
     batch = [request for request in waiting if request.token_ids]
-    texts = [llm.tokenizer.decode(request.input_ids[-2:] + request.token_ids) for request in batch]
-    print(_step.tr("一个 batch：", "a batch of"), len(batch), "·", ",".join(texts))
+    texts = [llm.tokenizer.decode(one.input_ids[-2:] + one.token_ids) for one in batch]
+    print(_step.tr(f"一个 batch，{len(batch)} 个：", f"a batch of {len(batch)}:") + ",".join(texts))
     waiting = waiting[len(batch) :]
     for request in batch:  # two tokens are enough to see; the pages go to the next batch
         llm.scheduler.abort(request.uid)

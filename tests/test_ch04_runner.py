@@ -415,8 +415,6 @@ def test_a_step_that_raises_ends_its_batch_and_the_next_one_works(
         patch.setattr(scheduler.engine.model, "forward", raising(error()))
         with pytest.raises(error):
             scheduler.step()
-    for entry in lost:
-        scheduler.abort(entry.uid)  # as their callers do
     [entry] = added(scheduler, request(2, 4))
     assert finish(scheduler, [entry]) == [alone(tiny_model("llama"), 2, 4)]
     assert counts(lost) == before
@@ -805,6 +803,22 @@ def test_parameters_are_never_changed(tiny_model: TinyModel) -> None:
     assert params == before
 
 
+def test_a_caller_s_later_changes_do_not_reach_a_running_request(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = llm_of(tiny_model("llama"))
+    params = sampled(seed=1)
+    expected = ask(llm, ENGLISH, params).token_ids
+    forward = llm.engine.forward_batch
+
+    def changing(batch: Batch) -> Any:
+        params.temperature, params.max_tokens = 0.0, 2
+        return forward(batch)
+
+    monkeypatch.setattr(llm.engine, "forward_batch", changing)
+    assert ask(llm, ENGLISH, params).token_ids == expected
+
+
 def test_num_prompt_tokens_counts_what_the_model_reads(tiny_model: TinyModel) -> None:
     llm = llm_of(tiny_model("llama"))
     outputs = llm.generate([ENGLISH, CHINESE], greedy(1))
@@ -900,25 +914,46 @@ def test_two_llms_in_one_process_do_not_disturb_each_other(tiny_model: TinyModel
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("place", ["in a step", "between two steps"])
 def test_after_a_call_that_was_interrupted_the_next_is_answered(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+    tiny_model: TinyModel,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    error: type[BaseException],
 ) -> None:
     llm = LLM(tiny_model("llama"))
     expected = answer(ask(llm, ENGLISH, greedy(6)))
-    forward, calls = llm.engine.forward_batch, []
-
-    def interrupted(batch: Batch) -> Any:
-        calls.append(batch)
-        if len(calls) == 3:
-            raise error
-        return forward(batch)
-
+    owner, name = (llm.engine, "forward_batch") if place == "in a step" else (llm.scheduler, "step")
     with monkeypatch.context() as patch:
-        patch.setattr(llm.engine, "forward_batch", interrupted)
+        patch.setattr(owner, name, ending_in(error, getattr(owner, name), calls=2))
         with pytest.raises(error):
             llm.generate([CODE, CHINESE], greedy(6))
+    batches: list[Batch] = []
+    forward = llm.engine.forward_batch
+
+    def counted(batch: Batch) -> Any:
+        batches.append(batch)
+        return forward(batch)
+
+    monkeypatch.setattr(llm.engine, "forward_batch", counted)
     assert answer(ask(llm, ENGLISH, greedy(6))) == expected
-    assert len(calls) == 3  # nobody goes on with what was interrupted
+    # Nobody goes on with what was interrupted.
+    assert [batch.size for batch in batches] == [1] * 6
+
+
+def ending_in(
+    error: type[BaseException], function: Callable[..., object], calls: int
+) -> Callable[..., object]:
+    """`function`, whose last call ends in an error after its work."""
+    done: list[object] = []
+
+    def wrapped(*args: object) -> object:
+        done.append(function(*args))
+        if len(done) == calls:
+            raise error
+        return done[-1]
+
+    return wrapped
 
 
 def test_a_model_that_computes_nan_is_an_error_and_no_text(tiny_model: TinyModel) -> None:

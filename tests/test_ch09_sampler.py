@@ -542,6 +542,15 @@ def test_the_draw_is_right_at_both_ends_of_a_whole_vocabulary() -> None:
     assert draw(probs, column(0.0, 2**-40, 1 - 2**-39, LARGEST)).tolist() == ends
 
 
+def test_the_draw_gives_a_long_tail_its_share() -> None:
+    """Three quarters, and 2**-26 more, are one number in fp32."""
+    probs = torch.tensor([[0.75, *[2**-26] * 1024]])
+    total = Fraction(3, 4) + Fraction(1024, 2**26)
+    for share in (1 - 2**-16, 1 - 2**-17, 1 - 2**-20):
+        passed = Fraction(share) * total - Fraction(3, 4)  # of the tail
+        assert draw(probs, column(share)).tolist() == [1 + int(passed * 2**26)]
+
+
 def test_a_token_that_cannot_come_never_comes() -> None:
     logits = torch.full((200, 5), -math.inf)
     logits[:, 3] = 0.0
@@ -604,6 +613,15 @@ def test_penalties_touch_only_the_rows_that_ask() -> None:
     reqs = [make_req(one, [row]) for row, one in enumerate([plain, asking, plain, asking])]
     changed = (penalised(logits, *reqs) != logits).nonzero().tolist()
     assert changed == [[1, 1], [3, 3]]  # each the token of its own prompt
+
+
+def test_penalties_know_a_token_that_is_still_on_its_way_to_the_host() -> None:
+    """It is in the token pool at once; the host has only launched the pass that yields it."""
+    logits = torch.tensor([[3.0, 2.0, 1.0]])
+    req = make_req(SamplingParams(presence_penalty=1.5), [1], [])
+    req.complete_one()
+    pool = torch.tensor([[1, 0, REAL_VOCAB]], dtype=torch.int32)
+    assert sample(logits, make_args([req], pool, 3, 0)).tolist() == [1]
 
 
 def test_a_penalty_can_change_the_greedy_token() -> None:
@@ -931,6 +949,14 @@ def test_where_nobody_asks_nothing_is_computed() -> None:
     tokens = sample(logits, args)
     with Computes():
         assert token_logprobs(logits, tokens, args) is None
+
+
+def test_logprobs_of_sixteen_bit_logits_are_in_fp32() -> None:
+    logits = normal(1, 1000).bfloat16()
+    args = args_of([make_req(SamplingParams(logprobs=1))], 1000)
+    found = token_logprobs(logits, sample(logits, args), args)
+    assert found is not None
+    assert found.chosen.tolist() == [float(logits.float().log_softmax(-1).max())]
 
 
 def test_more_logprobs_than_tokens_are_all_tokens() -> None:

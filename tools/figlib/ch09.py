@@ -23,13 +23,14 @@ def thresholds(word: Words) -> Drawing:
         canvas.text(LEFT - 8, y + 14, piece.replace(" ", "␣"), "mono", size=SMALL, anchor="end")
         canvas.rect(LEFT, y + 2, max(1.5, WIDE * share / best[0][1]), 15, "r1 solid", r=2)
     canvas.text(LEFT - 8, top + SHOWN * HIGH + 9, "⋮", "dim", anchor="end")
-    for name, value in trace["filters"].items():
-        count = trace["kept"][name]
-        y = top + min(count, SHOWN + 0.8) * HIGH
+    below = 0  # lines that lie further down than what is shown
+    for name, count in sorted(trace["kept"].items(), key=lambda one: int(one[1])):
+        below += count > SHOWN
+        y = top + (SHOWN + below if count > SHOWN else count) * HIGH
         canvas.line(LEFT, y, canvas.width, y, "dash")
-        label = f"{name} = {value}: {word('kept', n=count)}"
+        label = f"{name} = {trace['filters'][name]}: {word('kept', n=count)}"
         canvas.text(canvas.width, y - 4, label, "hot bold", size=SMALL, anchor="end")
-    canvas.grow(top + (SHOWN + 1) * HIGH)
+    canvas.grow(top + (SHOWN + below) * HIGH + 4)
     return Drawing([Frame(canvas)])
 
 

@@ -100,11 +100,14 @@ def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
     pool = next(row for row in paged if row["page_size"] == 16)
     batch = data.bench_rows("ch07_attention")[-1]
     ttft = data.bench_rows("ch08_ttft")[-1]
+    rows_of_32 = [row for row in data.bench_rows("ch09_sample") if row["rows"] == 32]
+    top_p = next(row for row in rows_of_32 if row["kind"] == "top-p 0.9")
     return {
         5: (f"{number(cache['ratio'])}×", word("cache", n=f"{cache['length']:,}").split("|")),
         6: (str(pool["requests"]), word("pool", n=rows["requests"]).split("|")),
         7: (f"{number(batch['speedup'])}×", word("batch", n=batch["batch_size"]).split("|")),
         8: (f"{number(ttft['ratio'])}×", word("ttft", n=f"{ttft['prefix_tokens']:,}").split("|")),
+        9: (f"{number(top_p['ratio'])}×", word("top_p", n=top_p["rows"]).split("|")),
     }
 
 

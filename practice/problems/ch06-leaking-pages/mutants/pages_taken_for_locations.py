@@ -1,7 +1,15 @@
 # Counts on from the page's number, not from its first location.
 # caught by: sample
 class CacheManager:
-    def _write(self, table_idx, pages):
+    def reserve(self, table_idx, num_tokens):
+        count = -(-num_tokens // self._page_size)
+        if count > self._allocator.num_free:
+            return None
+        pages = self._allocator.allocate(count)
+        self._place(table_idx, pages)
+        return BaseCacheHandle(pages)
+
+    def _place(self, table_idx, pages):
         starts = torch.tensor(pages, dtype=torch.int32)[:, None]
         locations = (starts + torch.arange(self._page_size, dtype=torch.int32)).flatten()
         row = self._page_table[table_idx]
