@@ -59,7 +59,14 @@ export class Draft {
     if (source === this.source) return;
     this.source = source;
     this.#keep();
-    if (!this.paused) this.#later(PAUSE_MS);
+    if (this.paused) return;
+    if (!this.dirty) {
+      clearTimeout(this.timer);
+      this.#settled(source); // typed back to what the server has
+      return;
+    }
+    this.show(TEXTS.saving, "saving");
+    this.#later(PAUSE_MS);
   }
 
   /** Save now what is not saved yet; true when the server has it. */
