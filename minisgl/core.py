@@ -14,7 +14,7 @@ batch that is being computed right now.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -41,7 +41,8 @@ class SamplingParams:
     all tokens seen, prompt included; `presence_penalty` is subtracted once, and
     `frequency_penalty` per occurrence, for generated ones. `logprobs` asks for the log
     probability of each token, and of that many best ones beside it, under the model's own
-    distribution.
+    distribution. `stop_token_ids` end the request as the model's own end does; neither can be
+    chosen before there are `min_tokens`.
     """
 
     temperature: float = 0.0
@@ -55,6 +56,8 @@ class SamplingParams:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     logprobs: int | None = None
+    stop_token_ids: Sequence[int] = ()
+    min_tokens: int = 0
 
     def validate(self) -> None:
         """Raise ValueError for the first value that no sampler could follow."""
@@ -70,11 +73,20 @@ class SamplingParams:
         check_number("frequency_penalty", self.frequency_penalty, low=-2, high=2)
         if self.logprobs is not None:
             check_number("logprobs", self.logprobs, low=0, high=20, whole=True)
+        if not isinstance(self.stop_token_ids, list | tuple):
+            raise ValueError(f"stop_token_ids must be a list, got {self.stop_token_ids!r}")
+        for token_id in self.stop_token_ids:
+            check_number("each of stop_token_ids", token_id, low=0, whole=True)
+        check_number("min_tokens", self.min_tokens, low=0, high=self.max_tokens, whole=True)
 
     @property
     def has_penalties(self) -> bool:
         """Whether the scores depend on which tokens came before."""
         return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != (1, 0, 0)
+
+    def end_ids(self, eos_ids: frozenset[int]) -> frozenset[int]:
+        """The tokens that end the request; `eos_ids` are those by which the model ends."""
+        return (frozenset() if self.ignore_eos else eos_ids).union(self.stop_token_ids)
 
     @property
     def is_greedy(self) -> bool:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +22,13 @@ import torch
 from minisgl.core import Batch, Context, Req, SamplingParams
 from minisgl.engine.config import EngineConfig
 from minisgl.scheduler.request import Request
+
+# The scheduler of the step that is tested: until chapter 9 it is minisgl/scheduler/static.py, then
+# minisgl/scheduler/scheduler.py.
+if find_spec("minisgl.scheduler.static"):
+    Scheduler: Any = import_module("minisgl.scheduler.static").StaticScheduler
+else:
+    Scheduler = import_module("minisgl.scheduler.scheduler").Scheduler
 
 VOCAB_SIZE = 384  # as the tiny models have
 Text = tuple[int, ...]

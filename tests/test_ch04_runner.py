@@ -27,6 +27,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 import minisgl
+from fake_engine import Scheduler
 from minisgl.core import Batch, Req, SamplingParams, get_global_ctx
 from minisgl.engine import sample
 from minisgl.engine.config import EngineConfig
@@ -34,7 +35,6 @@ from minisgl.engine.engine import Engine
 from minisgl.llm import LLM, GenerateOutput
 from minisgl.llm.prompt import as_prompts, encode, is_chat, paired
 from minisgl.scheduler.request import Request, finish_reason
-from minisgl.scheduler.static import StaticScheduler
 from minisgl.tokenizer import detokenize
 from minisgl.tokenizer.load import load_tokenizer
 from tiny_models import ARCHITECTURES, BOS, IM_END, IM_START, make_tiny_model
@@ -182,7 +182,7 @@ def _batch_of_the_scheduler(engine: Engine, ids: list[int]) -> Batch:
         batches.append(batch)
         raise InterruptedError
 
-    scheduler = StaticScheduler(engine, frozenset())
+    scheduler = Scheduler(engine, frozenset())
     scheduler.add(Request(0, ids, 1, SamplingParams()))
     with pytest.MonkeyPatch.context() as patch, pytest.raises(InterruptedError):
         patch.setattr(engine, "forward_batch", keep)
@@ -270,8 +270,8 @@ def test_one_function_says_why_a_request_ends(
 # --- The scheduler ----------------------------------------------------------------------------
 
 
-def scheduler_of(folder: Path, eos_ids: Sequence[int] = (2,)) -> StaticScheduler:
-    return StaticScheduler(engine_of(folder), frozenset(eos_ids))
+def scheduler_of(folder: Path, eos_ids: Sequence[int] = (2,)) -> Any:
+    return Scheduler(engine_of(folder), frozenset(eos_ids))
 
 
 def request(uid: int, output_len: int, **params: Any) -> Request:
@@ -280,7 +280,7 @@ def request(uid: int, output_len: int, **params: Any) -> Request:
     return Request(uid, ids, output_len, SamplingParams(**{"ignore_eos": True, **params}))
 
 
-def finish(scheduler: StaticScheduler, requests: Sequence[Request]) -> list[list[int]]:
+def finish(scheduler: Any, requests: Sequence[Request]) -> list[list[int]]:
     """Step until all of them have ended; their tokens."""
     for _ in range(200):
         if all(entry.finish_reason is not None for entry in requests):
@@ -297,7 +297,7 @@ def alone(folder: Path, uid: int, output_len: int) -> list[int]:
     return finish(scheduler, [entry])[0]
 
 
-def added(scheduler: StaticScheduler, *requests: Request) -> list[Request]:
+def added(scheduler: Any, *requests: Request) -> list[Request]:
     for entry in requests:
         scheduler.add(entry)
     return list(requests)

@@ -16,7 +16,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from fake_engine import FakeEngine, fake_engine, make_request
+from fake_engine import FakeEngine, Scheduler, fake_engine, make_request
 from interrupts import interrupt_at
 from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine.engine import Engine, ForwardOutput
@@ -25,7 +25,6 @@ from minisgl.kvcache.manager import CacheManager
 from minisgl.kvcache.pool import PagedKVPool
 from minisgl.llm import LLM
 from minisgl.scheduler.request import Request
-from minisgl.scheduler.static import StaticScheduler
 from minisgl.scheduler.table import TableManager
 from tiny_models import ARCHITECTURES, make_tiny_model
 
@@ -295,11 +294,11 @@ def test_the_pool_takes_the_memory_of_its_pages_and_no_more(dtype: torch.dtype) 
 # --- The scheduler, on a fake engine: minisgl/scheduler/static.py -------------------------------
 
 
-def make_scheduler(**options: Any) -> StaticScheduler:
-    return StaticScheduler(fake_engine(**{"max_seq_len": 40} | options), frozenset())
+def make_scheduler(**options: Any) -> Any:
+    return Scheduler(fake_engine(**{"max_seq_len": 40} | options), frozenset())
 
 
-def run(scheduler: StaticScheduler, *requests: Request) -> None:
+def run(scheduler: Any, *requests: Request) -> None:
     """Step until all have ended; each must have the answer that it gets alone.
 
     After every step each row and each page has one owner.

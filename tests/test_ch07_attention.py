@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from device_reads import DEVICE, DeviceReads
-from fake_engine import fake_engine, make_request
+from fake_engine import Scheduler, fake_engine, make_request
 from minisgl.attention.base import BaseAttnBackend
 from minisgl.attention.torch_backend import TorchAttnBackend
 from minisgl.core import Batch, Req, SamplingParams
@@ -25,7 +25,6 @@ from minisgl.kvcache import BaseCacheHandle
 from minisgl.kvcache.allocator import PageAllocator
 from minisgl.kvcache.pool import PagedKVPool
 from minisgl.llm import LLM
-from minisgl.scheduler.static import StaticScheduler
 from minisgl.scheduler.table import TableManager
 
 LAYERS, QO_HEADS, KV_HEADS, HEAD_DIM = 2, 6, 2, 8
@@ -477,7 +476,7 @@ def passes(engine: Any) -> Passes:
 
 def test_one_pass_computes_the_whole_batch() -> None:
     engine = fake_engine(max_running_reqs=8, page_size=4)
-    scheduler = StaticScheduler(engine, NEVER)
+    scheduler = Scheduler(engine, NEVER)
     requests = [make_request(uid, list(range(3, 5 + uid)), 4, ignore_eos=True) for uid in range(5)]
     for request in requests:
         scheduler.add(request)
@@ -495,7 +494,7 @@ def test_one_pass_computes_the_whole_batch() -> None:
 
 def test_a_finished_request_costs_nothing_more() -> None:
     engine = fake_engine(max_running_reqs=4, page_size=4)
-    scheduler = StaticScheduler(engine, NEVER)
+    scheduler = Scheduler(engine, NEVER)
     for uid, output_len in enumerate([1, 4, 2]):
         scheduler.add(make_request(uid, [7, 8], output_len, ignore_eos=True))
     for _ in range(5):
@@ -507,7 +506,7 @@ def test_a_finished_request_costs_nothing_more() -> None:
 def test_more_requests_than_rows_run_in_several_batches() -> None:
     """A static batch: who waits does not join before the last of those who run is done."""
     engine = fake_engine(max_running_reqs=2, page_size=4)
-    scheduler = StaticScheduler(engine, NEVER)
+    scheduler = Scheduler(engine, NEVER)
     requests = [make_request(uid, [7 + uid], n) for uid, n in enumerate([3, 1, 2, 2, 1])]
     for request in requests:
         scheduler.add(request)
@@ -521,7 +520,7 @@ def test_more_requests_than_rows_run_in_several_batches() -> None:
 def test_more_requests_than_pages_run_in_several_batches() -> None:
     # Each has 15 tokens with KV, in 4 pages of 4: two of them fit into 11.
     engine = fake_engine(max_running_reqs=8, page_size=4, num_pages=11, max_seq_len=32)
-    scheduler = StaticScheduler(engine, NEVER)
+    scheduler = Scheduler(engine, NEVER)
     requests = [make_request(uid, [7 + uid] * 8, 8) for uid in range(5)]
     for request in requests:
         scheduler.add(request)
@@ -537,7 +536,7 @@ def test_random_requests_get_what_they_get_alone(seed: int) -> None:
     chance = random.Random(seed)
     page_size = chance.choice([1, 2, 3, 4, 16])
     engine = fake_engine(max_running_reqs=5, page_size=page_size, num_pages=-(-60 // page_size))
-    scheduler = StaticScheduler(engine, NEVER)
+    scheduler = Scheduler(engine, NEVER)
     requests = [
         make_request(uid, [3 + chance.randrange(2) for _ in range(chance.randint(1, 20))], n)
         for uid, n in enumerate(chance.choices(range(1, 12), k=12))
@@ -632,18 +631,18 @@ def test_a_step_reads_once_from_the_device_however_many_requests_it_computes(
     """The host waits for the sampled tokens, once for all of them, and for nothing else."""
     if layout == "scattered":
         request.getfixturevalue("scattered")
-    step, per_step = StaticScheduler.step, []
+    step, per_step = Scheduler.step, []
     prompts = some_prompts(size)
     with make_llm(tiny_model("llama"), page_size=4, num_pages=500) as llm:
         expected = [output.token_ids for output in llm.generate(prompts, up_to(4))]
     with DeviceReads() as reads:
 
-        def counted(scheduler: StaticScheduler) -> None:
+        def counted(scheduler: Any, *now: float) -> None:
             before = reads.count
-            step(scheduler)
+            step(scheduler, *now)
             per_step.append(reads.count - before)
 
-        monkeypatch.setattr(StaticScheduler, "step", counted)
+        monkeypatch.setattr(Scheduler, "step", counted)
         options = {"page_size": 4, "num_pages": 500, "dtype": torch.float32, "device": DEVICE}
         with make_llm(tiny_model("llama"), **options) as llm:
             outputs = llm.generate(prompts, up_to(4))
@@ -677,7 +676,7 @@ def test_the_sampled_tokens_of_a_batch_become_inputs_in_one_write(
         writes.target = table.token_pool
 
     monkeypatch.setattr(TableManager, "__init__", remember)
-    scheduler = StaticScheduler(fake_engine(max_running_reqs=32, num_pages=400), NEVER)
+    scheduler = Scheduler(fake_engine(max_running_reqs=32, num_pages=400), NEVER)
     for uid, prompt in enumerate(some_prompts(size)):
         scheduler.add(make_request(uid, prompt, 4))
     scheduler.step()

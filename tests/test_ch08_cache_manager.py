@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 import torch
 
-from fake_engine import fake_engine, make_request
+from fake_engine import Scheduler, fake_engine, make_request
 from minisgl.core import Batch, SamplingParams
 from minisgl.engine.engine import ForwardOutput
 from minisgl.kvcache.allocator import PageAllocator
 from minisgl.kvcache.manager import CacheManager
 from minisgl.llm import LLM
 from minisgl.scheduler.request import Request
-from minisgl.scheduler.static import StaticScheduler
 
 TinyModel = Callable[[str], Path]
 
@@ -141,7 +140,7 @@ class Server:
     def __init__(self, letters: int = 380, **options: Any) -> None:
         options = {"page_size": 4, "num_pages": 40, "max_running_reqs": 8} | options
         self.engine = fake_engine(letters, **options)
-        self.scheduler = StaticScheduler(self.engine, frozenset())
+        self.scheduler = Scheduler(self.engine, frozenset())
         self.uids = count()
 
     def add(self, prompt: list[int], output_len: int = 1) -> Request:

@@ -20,11 +20,10 @@ import pytest
 import torch
 
 import minisgl.llm.llm
-from fake_engine import FakeEngine, fake_engine, make_request
+from fake_engine import FakeEngine, Scheduler, fake_engine, make_request
 from minisgl.core import Batch, SamplingParams
 from minisgl.llm import LLM
 from minisgl.scheduler.request import Request
-from minisgl.scheduler.static import StaticScheduler
 
 TinyModel = Callable[[str], Path]
 Stream = Generator[Any, None, None]
@@ -162,7 +161,7 @@ def test_a_request_may_be_aborted_after_any_step(
 ) -> None:
     """The last of the four waits; it has no row yet. The others' answers are what they were."""
     engine = fake_engine(max_running_reqs=3, page_size=page_size, max_seq_len=32)
-    scheduler = StaticScheduler(engine, frozenset())
+    scheduler = Scheduler(engine, frozenset())
     requests = [make_request(uid, PROMPT[: 5 - uid], 5) for uid in range(4)]
     for request in requests:
         scheduler.add(request)
@@ -182,7 +181,7 @@ def test_a_request_may_be_aborted_after_any_step(
     assert_the_pool_is_free(scheduler, engine)
 
 
-def assert_the_pool_is_free(scheduler: StaticScheduler, engine: FakeEngine) -> None:
+def assert_the_pool_is_free(scheduler: Any, engine: FakeEngine) -> None:
     prompt = [100] * min(engine.max_seq_len - 1, engine.num_pages * engine.config.page_size)
     request = make_request(10**6, prompt, 1)
     scheduler.add(request)
@@ -197,7 +196,7 @@ def test_a_request_may_be_aborted_in_the_middle_of_a_step(
 ) -> None:
     """A stream that nobody reads is dropped wherever Python collects it."""
     engine = fake_engine(max_running_reqs=3, page_size=page_size, max_seq_len=32)
-    scheduler, forward_batch = StaticScheduler(engine, frozenset()), engine.forward_batch
+    scheduler, forward_batch = Scheduler(engine, frozenset()), engine.forward_batch
 
     def aborting(batch: Batch) -> Any:
         if len(engine.batches) + 1 == launch:
@@ -407,7 +406,7 @@ def test_what_is_refused_takes_nothing(llm: Callable[[], LLM]) -> None:
 def test_who_finds_no_room_waits_and_takes_nothing(page_size: int) -> None:
     """It shares a prefix with those who run, which must stay locked for them alone."""
     engine = fake_engine(max_running_reqs=8, page_size=page_size, num_pages=NUM_TOKENS // page_size)
-    scheduler = StaticScheduler(engine, frozenset())
+    scheduler = Scheduler(engine, frozenset())
     for turn in range(3):
         requests = [make_request(10 * turn + uid, [7] * 20, 9) for uid in range(5)]
         for request in requests:
@@ -435,7 +434,7 @@ def test_random_requests_in_the_scheduler_get_what_they_get_alone(seed: int) -> 
     page_size = chance.choice([1, 2, 3, 4, 16])
     options = {"num_pages": chance.randint(-(-24 // page_size), 40), "page_size": page_size}
     engine = fake_engine(2, max_seq_len=25, max_running_reqs=chance.randint(1, 6), **options)
-    scheduler, forward_batch = StaticScheduler(engine, frozenset()), engine.forward_batch
+    scheduler, forward_batch = Scheduler(engine, frozenset()), engine.forward_batch
 
     def unreliable(batch: Batch) -> Any:
         output = forward_batch(batch)

@@ -56,15 +56,20 @@ class SamplingArgs:
     filters: Filters | None  # None: every row is greedy
     penalties: list[Penalty]
     num_logprobs: list[int | None]  # per row
+    banned: list[tuple[int, list[int]]]  # rows, and token ids that they cannot choose
 
 
 def make_args(
-    reqs: list[Req], token_pool: torch.Tensor, vocab_size: int, seed: int
+    reqs: list[Req],
+    token_pool: torch.Tensor,
+    vocab_size: int,
+    seed: int,
+    eos_ids: frozenset[int] = frozenset(),
 ) -> SamplingArgs:
     """The arguments of a batch that is about to be computed.
 
     `token_pool`, `[num_rows, max_seq_len]` on the device, holds the tokens so far; `seed` is the
-    engine's, and serves requests without one.
+    engine's, and serves requests without one. `eos_ids` are the tokens that end an answer.
     """
     params = [req.sampling_params for req in reqs]
     filters = None
@@ -77,7 +82,19 @@ def make_args(
             known = token_pool[req.table_idx, : req.device_len].long()
             parts = known[: req.prompt_len], known[req.prompt_len :]
             penalties.append(Penalty(row, req.sampling_params, *parts))
-    return SamplingArgs(filters, penalties, [p.logprobs for p in params])
+    banned = [
+        (
+            row,
+            [
+                token_id
+                for token_id in req.sampling_params.end_ids(eos_ids)
+                if token_id < vocab_size
+            ],
+        )
+        for row, req in enumerate(reqs)
+        if req.device_len - req.prompt_len < req.sampling_params.min_tokens
+    ]
+    return SamplingArgs(filters, penalties, [p.logprobs for p in params], banned)
 
 
 def _uniform_of(req: Req, seed: int) -> float:
@@ -122,10 +139,12 @@ def sample(logits: torch.Tensor, args: SamplingArgs) -> torch.Tensor:
     """
     logits = logits.float()
     best, tokens = logits.max(dim=-1)
-    if args.penalties:
+    if args.penalties or args.banned:
         logits = logits.clone()
         for penalty in args.penalties:
             apply_penalty(logits[penalty.row], penalty)
+        for row, token_ids in args.banned:
+            logits[row, token_ids] = -torch.inf
         tokens = logits.argmax(dim=-1)
     if args.filters is not None:
         drawn = draw(filtered_probs(logits, args.filters), args.filters.uniform)

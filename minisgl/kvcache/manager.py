@@ -42,6 +42,10 @@ class CacheManager:
         self._allocator = PageAllocator(self._num_pages)
         self._tree = RadixTree(self._page_size)
 
+    def num_cached_tokens(self, input_ids: list[int]) -> int:
+        """How many of these tokens, from the first one on, need not be computed again."""
+        return self._tree.match(input_ids).cached_len
+
     def reserve(self, table_idx: int, input_ids: list[int], num_tokens: int) -> CacheHandle | None:
         """Places for `num_tokens` tokens of the request in this row, or None: they do not fit.
 
@@ -87,6 +91,10 @@ class CacheManager:
     def free(self, req: Req) -> None:
         """Let `req` go: its KV stays in the tree for others, its unused pages become free."""
         self.cache_req(req)
+        self.drop(req)
+
+    def drop(self, req: Req) -> None:
+        """Let `req` go, and what the tree does not have of its KV with it."""
         self._allocator.free(self._own_pages(req))
         self._tree.unlock(_handle(req).prefix)
 

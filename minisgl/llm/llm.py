@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 from tqdm import tqdm
@@ -19,9 +20,10 @@ from minisgl.engine.engine import Engine
 from minisgl.llm.output import GenerateOutput, StreamOutput
 from minisgl.llm.prompt import Message, Prompt, as_prompts, encode, is_chat, paired
 from minisgl.scheduler.request import FinishReason, Request
-from minisgl.scheduler.static import StaticScheduler
+from minisgl.scheduler.scheduler import Scheduler
 from minisgl.tokenizer.detokenize import Detokenizer
 from minisgl.tokenizer.load import eos_token_ids, load_tokenizer
+from minisgl.utils.check import check_number
 
 
 class LLM:
@@ -39,12 +41,12 @@ class LLM:
         engine = Engine(EngineConfig(model, **options), progress)
         self.tokenizer = load_tokenizer(engine.folder)
         eos_ids = eos_token_ids(engine.folder, self.tokenizer)
-        self._scheduler: StaticScheduler | None = StaticScheduler(engine, eos_ids)
+        self._scheduler: Scheduler | None = Scheduler(engine, eos_ids)
         self._uids = count()
         self._lock = Lock()
 
     @property
-    def scheduler(self) -> StaticScheduler:
+    def scheduler(self) -> Scheduler:
         """What decides who is computed; a RuntimeError after `close`."""
         if self._scheduler is None:
             raise RuntimeError("this LLM is closed: make a new one")
@@ -60,24 +62,28 @@ class LLM:
         prompts: Prompt | Sequence[Prompt],
         sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
         *,
+        timeout: float | None = None,
+        queue_timeout: float | None = None,
         progress: bool = False,
     ) -> list[GenerateOutput]:
         """Answer all prompts, in their order.
 
         A prompt is a string, a list of token ids, or a list of chat messages; one alone needs no
-        list around it. `sampling_params` is one for all or one each, and is not changed.
+        list around it. `sampling_params` is one for all or one each, and is not changed. A request
+        that is not done after `timeout` seconds, or not begun after `queue_timeout`, ends with what
+        it has and the reason `"timeout"`.
 
         Raises:
             ValueError: a prompt or a parameter that cannot be followed; nothing is computed then.
             RuntimeError: the LLM is closed, or the computation of the batch failed.
         """
         pairs = paired(as_prompts(prompts), sampling_params)
-        requests = [self._checked(*pair) for pair in pairs]
+        requests = [self._checked(*pair, timeout, queue_timeout) for pair in pairs]
         bar = tqdm(total=len(requests), desc="generate", disable=not progress)
         with bar, self._opened(requests):
             while any(request.finish_reason is None for request in requests):
                 with self._lock:
-                    self.scheduler.step()
+                    self.scheduler.step(monotonic())
                 bar.update(sum(request.finish_reason is not None for request in requests) - bar.n)
         return [self._output(request) for request in requests]
 
@@ -94,19 +100,24 @@ class LLM:
         return self.generate([messages], sampling_params)[0]
 
     def stream(
-        self, prompt: Prompt, sampling_params: SamplingParams | None = None
+        self,
+        prompt: Prompt,
+        sampling_params: SamplingParams | None = None,
+        *,
+        timeout: float | None = None,
+        queue_timeout: float | None = None,
     ) -> Iterator[StreamOutput]:
         """Answer one prompt piece by piece: an output per token.
 
         A piece may be empty: a character of several tokens comes with the last of them. Nothing
-        is computed before the first piece is asked for.
+        is computed before the first piece is asked for. The timeouts are those of `generate`.
 
         Raises:
             ValueError: as `generate`, at the call.
             RuntimeError: as `generate`, while the stream is read.
         """
         [pair] = paired([prompt], sampling_params)
-        return self._stream(self._checked(*pair))
+        return self._stream(self._checked(*pair, timeout, queue_timeout))
 
     def close(self) -> None:
         """Release the model's memory; the object answers no more. May be called twice."""
@@ -118,8 +129,13 @@ class LLM:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _checked(self, prompt: Prompt, params: SamplingParams) -> Request:
+    def _checked(
+        self, prompt: Prompt, params: SamplingParams, timeout: float | None, queue: float | None
+    ) -> Request:
         params.validate()
+        for name, seconds in {"timeout": timeout, "queue_timeout": queue}.items():
+            if seconds is not None:
+                check_number(name, seconds, low=0, open_low=True)
         ids = encode(prompt, self.tokenizer, self.engine.model_config.vocab_size)
         room = self.engine.max_seq_len - len(ids)
         if room < 1:
@@ -128,7 +144,9 @@ class LLM:
                 f"{len(ids)}: shorten it"
             )
         # A copy, so that the caller's later changes do not reach a running request.
-        return Request(next(self._uids), ids, min(params.max_tokens, room), replace(params))
+        params = replace(params, stop_token_ids=tuple(params.stop_token_ids))
+        output_len = min(params.max_tokens, room)
+        return Request(next(self._uids), ids, output_len, params, timeout, queue)
 
     @contextmanager
     def _opened(self, requests: list[Request]) -> Iterator[None]:
@@ -162,19 +180,21 @@ class LLM:
             while reason is None:
                 with self._lock:
                     if num_sent == len(request.token_ids):
-                        self.scheduler.step()
+                        self.scheduler.step(monotonic())
                     news = request.token_ids[num_sent:]
                     reason = None if request.finish_reason is None else _reason(request)
                 num_sent += len(news)
-                for index, token_id in enumerate(news, 1):
-                    last = reason if index == len(news) else None
-                    text = detokenizer.push([token_id], finished=last is not None)
-                    yield StreamOutput(text, [token_id], last)
+                # A request that was aborted or late does not end with a token.
+                pieces = [[token_id] for token_id in news] or [[]] * (reason is not None)
+                for index, token_ids in enumerate(pieces, 1):
+                    last = reason if index == len(pieces) else None
+                    text = detokenizer.push(token_ids, finished=last is not None)
+                    yield StreamOutput(text, token_ids, last)
 
 
 def _reason(request: Request) -> FinishReason:
     """Why a request has ended; a RuntimeError where it ended without its answer."""
     assert request.finish_reason is not None
     if request.finish_reason == "error":
-        raise RuntimeError(f"request {request.uid} was lost when its batch failed: ask again")
+        raise RuntimeError(f"request {request.uid} failed: {request.error!r}") from request.error
     return request.finish_reason

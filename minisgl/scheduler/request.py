@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from minisgl.core import Req, SamplingParams
 from minisgl.engine.logprobs import TokenLogprob
-
-FinishReason = Literal["stop", "length", "error"]
+from minisgl.scheduler.lifecycle import FinishReason, State, check_transition, last_state
 
 
 @dataclass(eq=False)
@@ -19,17 +17,40 @@ class Request:
     input_ids: list[int]
     output_len: int  # how many tokens may be generated
     sampling_params: SamplingParams
+    timeout: float | None = None  # how long it may take, in seconds
+    queue_timeout: float | None = None  # how long it may wait
 
     token_ids: list[int] = field(default_factory=list)  # the generated ones
     logprobs: list[TokenLogprob] = field(default_factory=list)  # where they are asked for
+    arrival: float | None = None  # the time of the first step that saw it
+    state: State = State.WAITING
     finish_reason: FinishReason | None = None
+    error: Exception | None = None  # what failed, where the reason is "error"
     num_cached_tokens: int = 0  # of the prompt, which were not computed again
 
     req: Req = field(init=False)  # from its admission on
 
+    def move(self, state: State) -> None:
+        """Go on to a state; an AssertionError where no way leads there."""
+        check_transition(self.state, state)
+        self.state = state
+
+    def end(self, reason: FinishReason, error: Exception | None = None) -> None:
+        """Go to the last state, for this reason."""
+        state = last_state(reason)
+        check_transition(self.state, state)
+        self.finish_reason, self.error, self.state = reason, error, state
+
+    def is_late(self, now: float) -> bool:
+        """Whether a time-out has passed at the time of a step, whose first one is the arrival."""
+        if self.arrival is None:
+            self.arrival = now
+        limits = [self.timeout] + [self.queue_timeout] * (self.state is State.WAITING)
+        return any(limit is not None and now - self.arrival >= limit for limit in limits)
+
 
 def finish_reason(req: Req, eos_ids: frozenset[int]) -> FinishReason | None:
     """Why `req` ends with its newest token, or None while it goes on."""
-    if int(req.input_ids[-1]) in eos_ids and not req.sampling_params.ignore_eos:
+    if int(req.input_ids[-1]) in req.sampling_params.end_ids(eos_ids):
         return "stop"
     return "length" if len(req.input_ids) == req.max_device_len else None
