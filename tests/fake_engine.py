@@ -10,13 +10,16 @@ AssertionError at once, and a wrong token besides: `answer` says what a request 
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 
 from minisgl.core import Batch, Context, Req, SamplingParams
@@ -25,7 +28,8 @@ from minisgl.scheduler.request import Request
 
 # The scheduler of the step that is tested: until chapter 9 it is minisgl/scheduler/static.py, then
 # minisgl/scheduler/scheduler.py.
-if find_spec("minisgl.scheduler.static"):
+STATIC = find_spec("minisgl.scheduler.static") is not None
+if STATIC:
     Scheduler: Any = import_module("minisgl.scheduler.static").StaticScheduler
 else:
     Scheduler = import_module("minisgl.scheduler.scheduler").Scheduler
@@ -135,3 +139,22 @@ def fake_engine(letters: int = 380, **options: Any) -> Any:
 def make_request(uid: int, prompt: list[int], num_tokens: int, **params: Any) -> Request:
     """A request for `num_tokens` tokens; `params` are those of `SamplingParams`."""
     return Request(uid, prompt, num_tokens, SamplingParams(max_tokens=num_tokens, **params))
+
+
+@contextmanager
+def failing_step(
+    error: type[Exception], *requests: Request, match: str | None = None
+) -> Iterator[None]:
+    """In a `with` block, a step of `requests` whose pass fails.
+
+    Until chapter 9 the step raises; then it ends the requests, and tells each what has failed.
+    """
+    if STATIC:
+        with pytest.raises(error, match=match):
+            yield
+        return
+    yield
+    for request in requests:
+        cause: Any = request.error  # type: ignore[attr-defined,unused-ignore]
+        assert request.finish_reason == "error" and isinstance(cause, error)
+        assert re.search(match or "", f"request {request.uid} failed: {cause!r}")

@@ -27,7 +27,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 import minisgl
-from fake_engine import FakeEngine, Scheduler, fake_engine, make_request
+from fake_engine import FakeEngine, Scheduler, failing_step, fake_engine, make_request
 from interrupts import interrupt_at
 from minisgl.core import (
     Batch,
@@ -304,7 +304,7 @@ def test_a_step_that_fails_ends_its_batch_and_nobody_else(
         scheduler.add(request)
     for _ in range(num_tokens):
         scheduler.step()
-    with pytest.raises(Failure):
+    with failing_step(Failure, *lost):
         scheduler.step()
     run(scheduler, waits)
     assert [request.finish_reason for request in lost] == ["error", "error"]

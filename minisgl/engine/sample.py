@@ -144,7 +144,7 @@ def sample(logits: torch.Tensor, args: SamplingArgs) -> torch.Tensor:
         for penalty in args.penalties:
             apply_penalty(logits[penalty.row], penalty)
         for row, token_ids in args.banned:
-            logits[row, token_ids] = -torch.inf
+            logits[row, token_ids] = torch.finfo(logits.dtype).min
         tokens = logits.argmax(dim=-1)
     if args.filters is not None:
         drawn = draw(filtered_probs(logits, args.filters), args.filters.uniform)

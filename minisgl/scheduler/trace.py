@@ -49,7 +49,7 @@ class Trace:
             elif kind == "launch":
                 launch = event
                 for uid in launch["lengths"]:
-                    if doing[uid][0] == "waiting":
+                    if doing.setdefault(uid, (event["phase"], now))[0] == "waiting":
                         yield _span(1 + uid, *doing[uid], now, {})
                         doing[uid] = "prefill", now
             elif kind == "result":
@@ -58,7 +58,7 @@ class Trace:
                     if doing[uid][0] == "prefill":
                         yield _span(1 + uid, *doing[uid], now, {})
                         doing[uid] = "decode", now
-            else:
+            elif event["uid"] in doing:
                 yield _span(1 + event["uid"], *doing.pop(event["uid"]), now, event)
 
 

@@ -51,6 +51,10 @@ PROMISED = {
     "live_radix",
     "ch09_thresholds",
     "ch09_randomness",
+    "ch10_states",
+    "ch10_timelines",
+    "live_schedule",
+    "ch10_sharing",
 }
 PHONE, SMALLEST = 358, 11  # a phone's column, and the smallest text that can be read there
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,7 +15,7 @@ from tools.steplib import tree
 
 from . import data
 from .errors import FigureError
-from .runs import part1, part2, part3, radix
+from .runs import part1, part2, part3, radix, scheduling
 
 TRACES = data.ROOT / "docs" / "traces"
 RUNS = "tools/figlib/runs"
@@ -31,6 +31,7 @@ RECORDERS = {
     "ch07_attention": (7, part2),
     "ch08_radix_cache": (8, radix),
     "ch09_sampler": (9, part3),
+    "ch10_scheduler": (10, scheduling),
 }
 
 

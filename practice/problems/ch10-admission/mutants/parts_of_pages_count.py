@@ -1,0 +1,14 @@
+# Counts common tokens one by one, though only whole pages are ever shared.
+# caught by: edge
+class PrefillManager:
+    def schedule(self):
+        prompts = RadixTree(1)
+        for request in list(self.waiting.values()):
+            ids = request.input_ids
+            shared = prompts.match(ids[:-1]).cached_len
+            if shared >= MIN_SHARED_TOKENS + self._cache.num_cached_tokens(ids[:shared]):
+                continue
+            if not self._admit(request):
+                break
+            prompts.insert(ids, [0] * len(ids))
+        return list(self.running.values())

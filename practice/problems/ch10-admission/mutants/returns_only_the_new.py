@@ -1,0 +1,15 @@
+# Returns only those that were let in just now.
+# caught by: edge
+class PrefillManager:
+    def schedule(self):
+        prompts, new = RadixTree(self._page_size), []
+        for request in list(self.waiting.values()):
+            ids = request.input_ids
+            shared = prompts.match(ids[:-1]).cached_len
+            if shared >= MIN_SHARED_TOKENS + self._cache.num_cached_tokens(ids[:shared]):
+                continue
+            if not self._admit(request):
+                break
+            prompts.insert(ids, [0] * (len(ids) // self._page_size))
+            new.append(request)
+        return new

@@ -1,0 +1,14 @@
+# Counts the last token as common, though everyone computes their own.
+# caught by: edge
+class PrefillManager:
+    def schedule(self):
+        prompts = RadixTree(self._page_size)
+        for request in list(self.waiting.values()):
+            ids = request.input_ids
+            shared = prompts.match(ids).cached_len
+            if shared >= MIN_SHARED_TOKENS + self._cache.num_cached_tokens(ids[:shared]):
+                continue
+            if not self._admit(request):
+                break
+            prompts.insert(ids, [0] * (len(ids) // self._page_size))
+        return list(self.running.values())

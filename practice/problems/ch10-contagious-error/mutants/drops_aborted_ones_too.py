@@ -1,0 +1,16 @@
+# Throws the KV of aborted and late requests away as if it were spoilt.
+# caught by: edge
+class Scheduler:
+    def _end(self, request: Request, reason: FinishReason, error: Exception | None = None) -> None:
+        """Let a request go, and take back what it holds; one that has ended is left alone."""
+        if request.finish_reason is not None:
+            return
+        holds = request.state is not State.WAITING
+        request.end(reason, error)
+        for requests in (self._prefill.waiting, self._prefill.running, self._decode.running):
+            requests.pop(request.uid, None)
+        if holds:
+            # KV of a pass that failed may be wrong: nobody else shall read it.
+            (self._cache.drop if reason in ("error", "abort", "timeout") else self._cache.free)(request.req)
+            self._table.free(request.req.table_idx)
+        self._record("finish", uid=request.uid, reason=reason)

@@ -1,0 +1,20 @@
+# Takes -1 for a token like any other.
+# caught by: sample
+class Scheduler:
+    def _accept(self, request: Request, token: torch.Tensor, logprob: TokenLogprob | None) -> None:
+        """Take over a sampled token, int32 `[1]` on the CPU, and see what it makes of its request.
+
+        A row without scores ends alone: its neighbours were computed beside it, not with it.
+        """
+        request.req.append_host(token)
+        request.token_ids.append(int(token))
+        if logprob is not None:
+            request.logprobs.append(logprob)
+        reason = finish_reason(request.req, self._eos_ids)
+        if reason is not None:
+            self._end(request, reason)
+        elif request.state is State.PREFILL:
+            self._cache.cache_req(request.req)
+            self._decode.running[request.uid] = request
+            del self._prefill.running[request.uid]
+            request.move(State.DECODE)

@@ -1,0 +1,12 @@
+# Lets those who decode get a token in a pass that computes prompts.
+# caught by: sample
+first_static = [1, 1, 6, 6, 9]
+passes_static = 12
+alone_static = 9
+first_continuous = [1, 1, 3, 6, 6]
+passes_continuous = 9
+last_of_b = [5, 5]
+first_pages = [1, 1, 4, 6]
+last_of_s = 8
+first_alike = [1, 2, 2]
+computed_alike = [50, 13, 28]
