@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import difflib
 
-from . import ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09, overview
+from . import (
+    ch00,
+    ch01,
+    ch02,
+    ch03,
+    ch04,
+    ch05,
+    ch06,
+    ch06_page_table,
+    ch07,
+    ch08,
+    ch09,
+    overview,
+    readme,
+)
 from .drawing import MAKERS
 
-MODULES = (overview, ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09)
+CHAPTERS = (ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09)
+MODULES = (readme, overview, *CHAPTERS)
 
 
 def names() -> list[str]:
