@@ -25,12 +25,12 @@ def show(stage: str) -> None:
 
 
 show(_step.tr("接纳时（命中 2 个）", "admitted, 2 hits"))
-for zh, en in [
-    ("prefill 之后", "after prefill"),
-    ("decode 1 之后", "after decode 1"),
-    ("decode 2 之后", "after decode 2"),
+for stage in [
+    _step.tr("prefill 之后", "after prefill"),
+    _step.tr("decode 1 之后", "after decode 1"),
+    _step.tr("decode 2 之后", "after decode 2"),
 ]:
     req.complete_one()
     req.append_host(torch.tensor([100], dtype=torch.int32))  # as if the sampler had chosen 100
-    show(_step.tr(zh, en))
+    show(stage)
 print(_step.tr("最终 input_ids:", "final input_ids:"), req.input_ids.tolist())

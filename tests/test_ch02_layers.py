@@ -486,6 +486,18 @@ def test_a_stretch_between_swapped_limits_is_refused(high: float) -> None:
         llama3_scaling(high_freq_factor=high)
 
 
+def test_a_stretch_and_a_theta_may_be_integers_of_any_size() -> None:
+    huge = dict.fromkeys(LLAMA3, 10**30) | {"high_freq_factor": 10**31}
+    configs = [
+        RotaryConfig(
+            16, number(10**30), "llama3", llama3_scaling(**{n: number(v) for n, v in huge.items()})
+        )
+        for number in (int, float)
+    ]
+    q, positions = randn(0, 2, 3, 16), torch.tensor([0, 5])
+    assert_equal(*(Rotary(config).at(positions).apply(q) for config in configs))
+
+
 def test_the_frequencies_are_not_weights_and_stay_fp32() -> None:
     """Angles in a 16-bit type would be wrong from position 256 on."""
     rotary, positions = llama3_rotary(64), torch.tensor([0, 1, 257, 8191])

@@ -5,6 +5,7 @@ refused by name, before any weight is read.
 """
 
 import json
+import reprlib
 import sys
 import threading
 from collections.abc import Callable
@@ -156,6 +157,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "llama, silu under its other name": ("llama", {"hidden_act": "swish"}),
     "qwen3, biases": ("qwen3", {"attention_bias": True}),
+    "qwen3, a flag that it ignores": ("qwen3", {"mlp_bias": True}),
+    "qwen2, flags that it ignores": ("qwen2", {"attention_bias": True, "mlp_bias": True}),
+    "mistral, flags that it ignores": ("mistral", {"attention_bias": True, "mlp_bias": True}),
     "qwen3, tied": ("qwen3", {"tie_word_embeddings": True}),
 }
 
@@ -425,11 +429,11 @@ LLAMA3 = {
 }
 NONSENSE: list[tuple[str, Any]] = [
     *[("rope_theta", value) for value in (None, "x", 0, -1.0, float("nan"))],
-    *[("vocab_size", value) for value in (0, -1, 384.0, "many", True)],
-    *[("head_dim", value) for value in (0, -16)],
+    *[("vocab_size", value) for value in (0, -1, 384.0, "many", True, 10**30)],
+    *[("head_dim", value) for value in (0, -16, 10**30)],
     ("hidden_size", 0),
-    ("intermediate_size", -1),
-    ("num_hidden_layers", 0),
+    *[("intermediate_size", value) for value in (-1, 10**12)],
+    *[("num_hidden_layers", value) for value in (0, 10**6)],  # so many would take a minute
     *[("num_attention_heads", value) for value in (-6, 0)],
     ("num_key_value_heads", 0),
     ("max_position_embeddings", 0),
@@ -443,9 +447,16 @@ def test_a_number_that_is_not_positive_and_finite_is_refused(
 ) -> None:
     folder = make_tiny_model("llama", tmp_path)
     set_json(folder / "config.json", name, value)
-    rule = "a finite number > 0" if name in ("rope_theta", "rms_norm_eps") else "an integer ≥ 1"
-    with pytest.raises(ValueError, match=f"^{name} .*must be {rule}, got {value!r}$"):
+    rule = r"(a finite number > 0|an integer ≥ 1 and ≤ \d+)"
+    with pytest.raises(ValueError, match=f"^{name} .*must be {rule}, got {reprlib.repr(value)}$"):
         ModelConfig.from_folder(folder)
+
+
+def test_weights_that_no_memory_holds_are_refused(tmp_path: Path) -> None:
+    folder = make_tiny_model("llama3", tmp_path)
+    edit_json(folder / "config.json", vocab_size=2**31 - 1, hidden_size=2**30)
+    with pytest.raises(ValueError, match=r"^the weights must fit in the memory of cpu: .*allocate"):
+        load(folder)
 
 
 @pytest.mark.parametrize("name", [name for name in LLAMA3 if name != "rope_type"])
@@ -566,6 +577,12 @@ def test_a_path_that_is_not_there_is_no_name_of_a_repository(tmp_path: Path) -> 
         with pytest.raises(ValueError, match=f"{path} is no folder here") as error:
             resolve_model(path)
         assert isinstance(error.value.__cause__, HFValidationError)  # nobody was asked
+
+
+@pytest.mark.parametrize("model", ["~nobody-of-this-name/model", "m" * 5000])
+def test_a_path_that_cannot_be_is_refused_as_one_that_is_not_there(model: str) -> None:
+    with pytest.raises(ValueError, match=f"{model} is no folder here"):
+        resolve_model(model)
 
 
 @pytest.mark.parametrize("model", [5, None, b"model"])
@@ -1011,7 +1028,7 @@ def test_a_type_that_the_layers_do_not_compute_in_is_refused(dtype: Any, tmp_pat
     assert str(error.value) == f"dtype must be one of {types}, got {dtype!r}"
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "gpu", "cpu:x", None])
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "cpu:x", "meta", None])
 def test_a_device_that_is_not_there_is_refused(device: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError) as error:
         load_model(tmp_path, torch.float32, device)

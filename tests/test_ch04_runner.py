@@ -152,7 +152,9 @@ def test_an_engine_s_seed_is_one_that_a_generator_takes(seed: Any) -> None:
 
 
 def test_the_device_decides_the_dtype_unless_one_is_given() -> None:
-    assert EngineConfig("model").compute_dtype == torch.float32
+    on_the_cpu: list[Any] = ["cpu", "cpu:0", torch.device("cpu")]
+    for device in on_the_cpu:
+        assert EngineConfig("model", device=device).compute_dtype == torch.float32
     # Any device that is not a CPU; this one is everywhere.
     assert EngineConfig("model", device="meta").compute_dtype == torch.bfloat16
     assert EngineConfig("model", dtype=torch.float16).compute_dtype == torch.float16
@@ -222,6 +224,7 @@ def test_two_engines_in_one_process_do_not_disturb_each_other(tiny_model: TinyMo
         assert torch.equal(engine.forward_batch(batch_of(engine, [5, 6])).next_tokens, expected)
 
 
+@pytest.mark.usefixtures("tiny_model")  # a whole engine: it waits for the small tests
 def test_the_longest_text_is_the_model_s_context(tmp_path: Path) -> None:
     folder = make_tiny_model("llama", tmp_path, max_position_embeddings=40)
     assert Engine(EngineConfig(folder)).max_seq_len == 40
@@ -233,6 +236,7 @@ def test_the_engine_loads_into_the_type_that_is_asked_for(tiny_model: TinyModel)
     assert engine.forward_batch(batch_of(engine, [5, 6])).next_tokens.shape == (1,)
 
 
+@pytest.mark.usefixtures("tiny_model")  # a whole engine: it waits for the small tests
 @pytest.mark.parametrize(
     ("options", "value"),
     [
@@ -506,9 +510,10 @@ def test_a_whole_character_at_the_end_of_a_prompt_is_not_said_again(
     tiny_model: TinyModel, kind: str
 ) -> None:
     tokenizer = load_tokenizer(tiny_model("llama")) if kind == "bytes" else metaspace_tokenizer()
-    prompt, whole = (tokenizer(text)["input_ids"] for text in ("The😀é", "The😀é reads"))
-    assert whole[: len(prompt)] == prompt
-    assert added_text(tokenizer, prompt, whole[len(prompt) :]) == " reads"
+    for begun in ("The😀é", "The\ufffd"):  # the second is a character like any other
+        prompt, whole = (tokenizer(text)["input_ids"] for text in (begun, f"{begun} reads"))
+        assert whole[: len(prompt)] == prompt
+        assert added_text(tokenizer, prompt, whole[len(prompt) :]) == " reads"
 
 
 def test_the_prompt_s_text_and_the_answer_are_the_decoded_whole(tiny_model: TinyModel) -> None:
@@ -518,7 +523,9 @@ def test_the_prompt_s_text_and_the_answer_are_the_decoded_whole(tiny_model: Tiny
         prompt = rng.choices(range(384), k=rng.randint(1, 6))
         tokens = rng.choices(range(384), k=rng.randint(1, 12))  # broken characters in plenty
         whole = decoded(tokenizer, [*prompt, *tokens])
-        begun = decoded(tokenizer, prompt).rstrip("\ufffd")
+        begun = decoded(tokenizer, prompt)
+        if not whole.startswith(begun):  # the answer completes the prompt's last character
+            begun = begun.rstrip("\ufffd")
         assert begun + added_text(tokenizer, prompt, tokens) == whole
 
 
@@ -617,7 +624,7 @@ BAD_PROMPTS: list[tuple[Any, str]] = [
     ("", "empty"),
     ([ENGLISH, ""], "empty"),
     ([[]], "empty"),
-    ([[7] * CONTEXT], f"shorter than {CONTEXT} tokens, this one has {CONTEXT}"),
+    ([[7] * CONTEXT], rf"\b{CONTEXT}\b.*\b{CONTEXT}\b"),
     ([5, -1], "0 to 383, got -1"),
     ([5, 384], "0 to 383, got 384"),
     ([[5], [6, 2**70]], f"0 to 383, got {2**70}"),
@@ -791,6 +798,7 @@ def test_parameters_are_one_for_all_or_one_each(tiny_model: TinyModel) -> None:
     assert [len(output.token_ids) for output in outputs] == [3, 3]
 
 
+@pytest.mark.usefixtures("tiny_model")  # a whole engine: it waits for the small tests
 def test_without_parameters_a_prompt_is_answered_greedily(tmp_path: Path) -> None:
     llm = LLM(make_tiny_model("mistral", tmp_path, max_position_embeddings=24))
     [default] = llm.generate([[300]])
@@ -837,6 +845,7 @@ def test_max_tokens_ends_a_request_with_length(tiny_model: TinyModel) -> None:
     assert (len(output.token_ids), output.finish_reason) == (5, "length")
 
 
+@pytest.mark.usefixtures("tiny_model")  # a whole engine: it waits for the small tests
 @pytest.mark.parametrize("room", [1, 8, 47])
 def test_the_context_ends_a_request_with_length(tmp_path: Path, room: int) -> None:
     llm = LLM(make_tiny_model("llama3", tmp_path, max_position_embeddings=48))
@@ -1006,6 +1015,7 @@ def test_a_with_block_closes_also_after_an_error(tiny_model: TinyModel) -> None:
         llm.generate(ENGLISH)
 
 
+@pytest.mark.usefixtures("tiny_model")  # a whole engine: it waits for the small tests
 def test_a_folder_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=str(tmp_path / "missing")):
         LLM(tmp_path / "missing")

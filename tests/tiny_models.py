@@ -168,7 +168,9 @@ def tiny_weights(config: dict[str, Any]) -> dict[str, np.ndarray]:
     hidden, inter = config["hidden_size"], config["intermediate_size"]
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     head_dim = config.get("head_dim") or hidden // heads
-    has_qkv_bias = config["model_type"] == "qwen2" or config.get("attention_bias", False)
+    obeyed = {"llama": ("attention_bias", "mlp_bias"), "qwen3": ("attention_bias",)}
+    flags = {flag for flag in obeyed.get(config["model_type"], ()) if config.get(flag)}
+    has_qkv_bias = config["model_type"] == "qwen2" or "attention_bias" in flags
     tensors: dict[str, np.ndarray] = {}
 
     def normal(name: str, shape: tuple[int, ...], std: float, mean: float = 0.0) -> None:
@@ -184,8 +186,7 @@ def tiny_weights(config: dict[str, Any]) -> dict[str, np.ndarray]:
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}"
         attn, mlp = f"{prefix}.self_attn", f"{prefix}.mlp"
-        mlp_bias = config.get("mlp_bias", False)
-        out_bias = config["model_type"] != "qwen2" and has_qkv_bias
+        mlp_bias, out_bias = "mlp_bias" in flags, "attention_bias" in flags
         normal(f"{prefix}.input_layernorm.weight", (hidden,), 0.2, mean=1.0)
         linear(f"{attn}.q_proj", heads * head_dim, hidden, 1.5, has_qkv_bias)
         linear(f"{attn}.k_proj", kv_heads * head_dim, hidden, 1.5, has_qkv_bias)

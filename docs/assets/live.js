@@ -33,8 +33,8 @@
       slider.value = String(now + 1);
       output.textContent = `${now + 1} / ${frames.length}`;
       const held = document.activeElement;
-      buttons.first.disabled = buttons.back.disabled = now === 0;
-      buttons.last.disabled = buttons.next.disabled = now === frames.length - 1;
+      buttons.back.disabled = now === 0;
+      buttons.next.disabled = now === frames.length - 1;
       // A button that is switched off would take the keys with it.
       if (held.disabled && controls.contains(held)) figure.focus({ preventScroll: true });
       if (now === frames.length - 1) stop();

@@ -20,7 +20,7 @@ class Part:
 
     rows: slice  # of the batch's tokens
     locations: slice | torch.Tensor  # of its KV: a slice where they are one run, else int32 indices
-    mask: torch.Tensor | None  # bool [num_new, num_all], None where no rule or `is_causal` says it
+    mask: torch.Tensor | None  # bool [num_new, num_all]; None where `is_causal` or none will do
 
     def read(self, cache: torch.Tensor) -> torch.Tensor:
         """Keys or values of the request, `[num_all, num_kv_heads, head_dim]`: a view if it can."""

@@ -33,7 +33,7 @@ class Engine:
         """Load the model; `progress` shows a bar.
 
         Raises:
-            ValueError: there is no such model, or it cannot be computed right.
+            ValueError: there is no such model, or it cannot be computed correctly.
         """
         self.folder = resolve_model(config.model)
         self.model, self.model_config = load_model(
@@ -72,7 +72,7 @@ class Engine:
     def forward_batch(self, batch: Batch) -> ForwardOutput:
         """Compute the tokens of a batch, and choose the next one of each request.
 
-        All that the scheduler fills in of a batch must be there.
+        The scheduler must have set its fields of the batch.
         """
         self.ctx.attn_backend.prepare_metadata(batch)
         reset_global_ctx()  # an interrupted pass may have left its own …

@@ -22,7 +22,7 @@ class CacheHandle(BaseCacheHandle):
 
 
 class CacheManager:
-    """Owns the rules of ownership: each page is free, or the tree's, or one request's.
+    """Keeps track of who owns each page: nobody (it is free), the tree, or one request.
 
     A request reads the tree's pages where its prompt begins like an earlier one, and writes its
     own from there on. What it has computed goes to the tree, after the prefill and at its end.
@@ -50,8 +50,8 @@ class CacheManager:
         """Places for `num_tokens` tokens of the request in this row, or None: they do not fit.
 
         It begins with the longest prefix of its prompt that the tree knows, which is locked for
-        it. That is never the whole prompt: the logits of its last token are what the request
-        came for. Prefixes that nobody uses are evicted as needed.
+        it. That is never the whole prompt, since the request needs the logits of its last token.
+        Prefixes that nobody uses are evicted as needed.
         """
         prefix = self._tree.match(input_ids[:-1])
         shared = prefix.pages()

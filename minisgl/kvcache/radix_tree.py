@@ -55,8 +55,8 @@ class RadixTree:
     def __init__(self, page_size: int) -> None:
         self._page_size = page_size
         self._root = RadixNode([], [], None)
-        # The nodes that no handle protects, the least recently used one first. Who uses a node
-        # uses those above it, and these go behind it: so the first of all is always a leaf.
+        # The nodes that no handle protects, the least recently used one first. Using a node means
+        # using those above it, which are moved behind it, so the first is always a leaf.
         self._unlocked: OrderedDict[RadixNode, None] = OrderedDict()
         self.num_evictable = 0  # pages that no handle protects
         self.num_locked = 0  # pages that some handle protects
@@ -76,8 +76,8 @@ class RadixTree:
     def insert(self, input_ids: list[int], pages: list[int]) -> RadixHandle:
         """Keep the whole pages of `input_ids`, whose KV lies in `pages`.
 
-        Of pages that the tree knew before it keeps its own copy, and takes the ones behind them:
-        the handle says which pages hold the prefix now.
+        Where the tree already has a page it keeps its own copy; the pages after those become the
+        tree's. The handle says which pages hold the prefix now.
         """
         handle = self.match(input_ids)
         keys = self._page_keys(input_ids)
@@ -111,10 +111,10 @@ class RadixTree:
                 self._unlocked[node] = None
 
     def evict(self, num_pages: int) -> list[int]:
-        """Give up `num_pages` pages, of the leaves that were not used for longest, from their ends.
+        """Give up `num_pages` pages, from the ends of the least recently used leaves.
 
-        Touches only the leaves that it shortens, however large the tree is. The caller has made
-        sure that `num_evictable` suffices.
+        Looks at two nodes per page at most, a leaf and its parent, however large the tree is. The
+        caller has checked that `num_evictable` is enough.
         """
         assert num_pages <= self.num_evictable, f"only {self.num_evictable} pages can be evicted"
         evicted: list[int] = []
@@ -142,16 +142,16 @@ class RadixTree:
         return [tuple(input_ids[i : i + size]) for i in range(0, whole, size)]
 
     def _use(self, node: RadixNode) -> None:
-        """Let the unlocked nodes of a path be the last to go, each after those below it."""
+        """Move the unlocked nodes of a path to the end of the queue, each behind those below it."""
         for used in node.path():
             if used.lock_count == 0:
                 self._unlocked[used] = None
                 self._unlocked.move_to_end(used)
 
     def _split(self, node: RadixNode, at: int) -> RadixNode:
-        """Cut `node` before its page `at`: a new node takes the front, `node` keeps the rest.
+        """Split `node` before its page `at`: a new node takes the front, `node` keeps the rest.
 
-        Handles that end at `node` stay right, since their path now leads through the new one; so
+        Handles that end at `node` stay valid, since their path now leads through the new one; so
         it inherits the locks.
         """
         parent = node.parent

@@ -68,7 +68,7 @@ class Rotary(Layer):
                 f"{config.rope_type!r} with {config.llama3}"
             )
         even = torch.arange(0, config.head_dim, 2, dtype=torch.float32)
-        self._inv_freq = 1.0 / config.theta ** (even / config.head_dim)  # [head_dim / 2]
+        self._inv_freq = 1.0 / float(config.theta) ** (even / config.head_dim)  # [head_dim / 2]
         if config.llama3 is not None:
             self._inv_freq = _stretch(self._inv_freq, config.llama3)
 
@@ -103,7 +103,7 @@ class Rotation:
 
 def _stretch(inv_freq: torch.Tensor, scaling: Llama3Scaling) -> torch.Tensor:
     """Slow down the waves longer than the original context, keep short ones, blend between."""
-    turns = inv_freq * scaling.original_max_position_embeddings / (2 * math.pi)
-    low, high = scaling.low_freq_factor, scaling.high_freq_factor
+    turns = inv_freq * float(scaling.original_max_position_embeddings) / (2 * math.pi)
+    low, high = float(scaling.low_freq_factor), float(scaling.high_freq_factor)
     keep = ((turns - low) / (high - low)).clamp(0, 1)
-    return inv_freq * (keep + (1 - keep) / scaling.factor)
+    return inv_freq * (keep + (1 - keep) / float(scaling.factor))

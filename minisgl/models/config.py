@@ -57,7 +57,8 @@ class ModelConfig:
         _require(model_type == expected, f"model_type must be {expected} for {name}", model_type)
         for entry in (*_SIZES, *_COUNTS):
             if raw.get(entry) is not None:  # null or absent: transformers has a default
-                check_number(f"{entry} in config.json", raw[entry], low=1, whole=True)
+                high = 2**31 - 1 if entry in _SIZES else 2**16
+                check_number(f"{entry} in config.json", raw[entry], low=1, high=high, whole=True)
         try:
             hf = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         except Exception as error:  # its checks raise errors of many kinds
@@ -65,11 +66,12 @@ class ModelConfig:
             raise ValueError(f"transformers rejects {path}: {reason}") from error
         head_dim = getattr(hf, "head_dim", None)
         head_dim = hf.hidden_size // hf.num_attention_heads if head_dim is None else head_dim
-        check_number("head_dim in config.json", head_dim, low=1, whole=True)
+        check_number("head_dim in config.json", head_dim, low=1, high=2**16, whole=True)
         check_number("rms_norm_eps in config.json", hf.rms_norm_eps, low=0, open_low=True)
         _refuse_unsupported(hf)
         architecture = ARCHITECTURES[name]
-        bias = getattr(hf, "attention_bias", False)
+        flags = {flag: getattr(hf, flag, False) for flag in architecture.bias_flags}
+        bias = flags.get("attention_bias", False)
         return cls(
             vocab_size=hf.vocab_size,
             hidden_size=hf.hidden_size,
@@ -82,7 +84,7 @@ class ModelConfig:
             rotary=_rotary_config(hf.rope_parameters, head_dim),
             qkv_bias=bias or architecture.qkv_bias,
             o_bias=bias,
-            mlp_bias=getattr(hf, "mlp_bias", False),
+            mlp_bias=flags.get("mlp_bias", False),
             qk_norm=architecture.qk_norm,
             tie_word_embeddings=hf.tie_word_embeddings,
             max_position_embeddings=hf.max_position_embeddings,

@@ -19,14 +19,14 @@ def resolve_model(model: str | Path) -> Path:
     """
     if not isinstance(model, str | Path):
         raise ValueError(f"the model must be a folder or the name of a repository, got {model!r}")
-    folder = Path(model).expanduser()
-    if folder.is_dir():
-        return folder
     try:
+        folder = Path(model).expanduser()
+        if folder.is_dir():
+            return folder
         return Path(
             snapshot_download(str(model), allow_patterns=_FILES, ignore_patterns=_SECOND_COPY)
         )
-    except (HFValidationError, OSError) as error:
+    except (HFValidationError, OSError, RuntimeError) as error:  # the last: ~nobody has no home
         raise ValueError(
             f"the model must be a folder or a repository of the Hugging Face hub, {model} is no "
             f"folder here and the hub did not give it ({type(error).__name__}): check the name"

@@ -11,11 +11,12 @@ class Architecture:
 
     qkv_bias: bool = False
     qk_norm: bool = False
+    bias_flags: tuple[str, ...] = ()  # the entries of `config.json` that it obeys
 
 
 ARCHITECTURES = {
-    "LlamaForCausalLM": Architecture(),
+    "LlamaForCausalLM": Architecture(bias_flags=("attention_bias", "mlp_bias")),
     "MistralForCausalLM": Architecture(),
     "Qwen2ForCausalLM": Architecture(qkv_bias=True),
-    "Qwen3ForCausalLM": Architecture(qk_norm=True),
+    "Qwen3ForCausalLM": Architecture(qk_norm=True, bias_flags=("attention_bias",)),
 }

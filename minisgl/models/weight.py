@@ -34,9 +34,12 @@ def load_model(
     if not folder.is_dir():
         raise ValueError(f"a model must be a folder, {folder} is not: check the path")
     config = ModelConfig.from_folder(folder)
-    model = CausalLM(config)
-    files = weight_files(folder)
-    model.materialize(dtype, torch.device(device))
+    try:
+        model = CausalLM(config)
+        files = weight_files(folder)
+        model.materialize(dtype, torch.device(device))
+    except RuntimeError as error:  # of torch's allocator
+        raise ValueError(f"the weights must fit in the memory of {device}: {error}") from error
     _load_weights(model, files, progress)
     return model, config
 
@@ -45,7 +48,7 @@ def _check_compute(dtype: torch.dtype, device: torch.device | str) -> None:
     if dtype not in _DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(str, _DTYPES))}, got {dtype!r}")
     try:
-        torch.empty(0, device=torch.device(device))
+        torch.zeros(1, device=torch.device(device)).item()
     except Exception as error:  # of another kind for every device that is not there
         raise ValueError(
             f"device must be one that torch can use here, such as 'cpu', got {device!r}: "

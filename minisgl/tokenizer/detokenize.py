@@ -22,13 +22,16 @@ class Detokenizer:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt_ids: Sequence[int]) -> None:
         self._tokenizer = tokenizer
         self._ids = list(prompt_ids)
+        self._prompt = decode(tokenizer, prompt_ids)
         # Without the marks of a character that the prompt has begun: it comes with its last token.
-        self._num_sent = len(decode(tokenizer, prompt_ids).rstrip("\ufffd"))
+        self._num_sent = len(self._prompt.rstrip("\ufffd"))
 
     def push(self, token_ids: Sequence[int], *, finished: bool) -> str:
         """The text that these tokens complete; with `finished`, all that was held back as well."""
         self._ids += token_ids
         text = decode(self._tokenizer, self._ids) if finished else self._stable_text()
+        if text.startswith(self._prompt):  # its last character was whole, or stays broken
+            self._num_sent = max(self._num_sent, len(self._prompt))
         piece = text[self._num_sent :]
         self._num_sent += len(piece)
         return piece

@@ -92,13 +92,15 @@ def _reading(api: APIRouter, shelf: Shelf, records: Records, desk: Desk, level: 
     @api.get("/problems")
     def overview() -> Response:
         drafts: set[str] = set()
+        verified: set[int] = set()
         with contextlib.suppress(StoreError):
-            drafts = records.progress.drafts()
+            drafts, verified = records.progress.drafts(), records.progress.steps()
         found = shelf.overview(_standings(records), drafts)
         said = [one for one in (NO_SANDBOX if level == 0 else None, records.notice) if one]
         notice = {"zh": " ".join(t.zh for t in said), "en": " ".join(t.en for t in said)}
         book = (shelf.root / "site").is_dir()
-        return reply(found | {"level": level, "notice": notice if said else None, "book": book})
+        found |= {"level": level, "notice": notice if said else None, "book": book}
+        return reply(found | {"verified": sorted(verified)})
 
     @api.get("/problems/{id}")
     def detail(id: str) -> Response:

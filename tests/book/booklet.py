@@ -6,6 +6,7 @@ from shutil import copytree
 
 from tools.book import notebooks
 from tools.book.bench import script_hash
+from tools.book.checks import SECTIONS
 from tools.book.pages import Page
 from tools.book.records import PATH as RECORDS
 from tools.book.records import source_hash
@@ -182,29 +183,29 @@ PAGE = """# 02 {title}
 @@code minisgl/box.py:Box.take@@
 
 @@removed minisgl/box.py:Box.peek@@
-
+and
 @@code minisgl/box.py:Box.first@@
 
 @@code minisgl/box.py:LIMIT@@
-
+and
 @@code minisgl/box.py:WIDTH@@
 
 @@code minisgl/box.py:Box.@head@@
-
+and
 @@code minisgl/box.py:Box.put@@
 
 @@code minisgl/box.py:width@@
-
+and
 @@code minisgl/box.py:@head@@
 
 @@code minisgl/shelf.py@@
-
+and
 @@removed minisgl/old.py@@
 
 ```python sketch
 anything
 ```
-
+and
 ## G {{#run}}
 
 @@main show@@
@@ -245,13 +246,13 @@ FIRST = """# 01 {title}
 @@code minisgl/__init__.py@@
 
 @@code minisgl/box.py@@
-
+and
 @@code minisgl/old.py@@
 
 @@output@@
 
 @@test tests/test_ch01_box.py::test_puts@@
-"""
+""" + "".join(f"\n## {name} {{{{#{name}}}}}\n" for name in SECTIONS)
 
 INDEX = """# {title}
 

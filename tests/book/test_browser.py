@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route
@@ -221,6 +222,7 @@ def test_every_page_is_quiet_narrow_and_readable(
     for path in pages:
         before = len(seen.faults)
         seen.page.goto(f"{address}/{path}", wait_until="load")
+        seen.page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
         seen.faults += seen.page.evaluate(SIDEWAYS)
         for scheme in ("default", "slate"):
             seen.page.evaluate(WEAR, scheme)
@@ -358,21 +360,59 @@ def test_the_other_language_is_one_click_away_wherever_the_book_lies(
     assert link.evaluate("one => one.href") == f"{address}/book/en/ch05_kv_cache/"
 
 
-def test_cards_come_to_life_below_the_judge(address: str, browser: Browser) -> None:
+def test_code_to_write_is_folded_until_one_switch_opens_all(address: str, browser: Browser) -> None:
+    page = look(browser, address, 1280).page
+    page.goto(f"{address}/en/ch05_kv_cache/", wait_until="load")
+    folds = page.locator("details.write")
+    assert folds.count() > 20
+    assert page.locator("details.write[open]").count() == 0
+    assert not page.get_by_text("is_causal=num_new == num_all").is_visible()
+    page.get_by_label("Show all code").check()
+    assert page.locator("details.write[open]").count() == folds.count()
+    page.goto(f"{address}/ch02_layers/", wait_until="load")
+    assert page.locator("details.write:not([open])").count() == 0  # remembered
+    page.get_by_label("展开全部代码").uncheck()
+    page.reload(wait_until="load")
+    assert page.locator("details.write[open]").count() == 0
+
+
+def test_below_the_judge_book_and_problems_are_one(address: str, browser: Browser) -> None:
     seen = look(browser, address, 1280)
     card = {"id": "ch05-attend-bottom-right", "state": "accepted"}
-    answer = {"chapters": [{"problems": [card]}]}
+    answer = {"chapters": [{"problems": [card]}], "done": 1, "total": 19, "verified": [4]}
     seen.page.route("**/api/problems", lambda route: route.fulfill(json=answer))
     seen.page.goto(f"{address}/book/en/ch05_kv_cache/", wait_until="load")
     found = seen.page.locator(f"[data-problem={card['id']}]")
     found.locator(".problem-state:not([hidden])").wait_for(timeout=10_000)
     assert found.locator(".problem-state").text_content() == "accepted"
     assert found.locator("a").evaluate("one => one.href") == f"{address}/p/{card['id']}"
+    there = seen.page.locator(".md-header a", has_text="Problems 1/19")
+    assert there.evaluate("one => one.href") == f"{address}/"
+    marked = seen.page.locator(".md-nav--primary li", has=seen.page.get_by_label("passes verify"))
+    assert marked.last.inner_text().startswith("04 ")
+    seen.page.goto(f"{address}/book/en/ch04_runner/", wait_until="load")
+    seen.page.locator('article a[href$="/p/ch09-top-p"]').wait_for(timeout=10_000)
     assert not seen.faults, "\n".join(seen.faults)
     # Without the judge a card is a title and a command, and asks nobody.
     seen.page.goto(f"{address}/en/ch05_kv_cache/", wait_until="load")
     assert seen.page.locator("[data-problem] a").count() == 0
     assert seen.page.locator("[data-problem] code").first.is_visible()
+    assert seen.page.locator(".md-header a", has_text="Problems").count() == 0
+
+
+def test_no_link_within_the_site_leads_nowhere(site: Path) -> None:
+    texts = {path.resolve(): path.read_text("utf-8") for path in site.rglob("*.html")}
+    anchors = {path: set(re.findall(r'\bid="([^"]*)"', text)) for path, text in texts.items()}
+    assert any("source" in path.parts for path in texts)  # what `code:` leads to
+    faults = []
+    for page, text in texts.items():
+        for address, anchor in re.findall(r'href="([^":#?]*)(?:#([^"]*))?"', text):
+            target = (page.parent / address).resolve() if address else page
+            target = target / "index.html" if target.is_dir() else target
+            known = anchors.get(target, {anchor})
+            if not target.is_file() or (anchor and unquote(anchor) not in known):
+                faults.append(f"{page}: {address}#{anchor}")
+    assert not faults, "\n".join(faults[:10])
 
 
 def test_pages_are_light(site: Path) -> None:

@@ -149,6 +149,15 @@ def test_sections_come_in_order_and_figures_by_two(root: Path) -> None:
     assert any("1 figures, at least 2" in line for line in lines(root))
 
 
+def test_code_comes_in_bites_except_in_folded_edits(root: Path) -> None:
+    first = "@@code minisgl/box.py:Box.first@@"
+    both(root, f"\nand\n{first}", f"\n\n{first}")
+    assert any("3 blocks of code in a row" in line for line in lines(root))
+    both(root, first, f"{first}\n</details>")
+    both(root, "@@code minisgl/box.py:Box.take@@", "<details>\n@@code minisgl/box.py:Box.take@@")
+    assert not lines(root)
+
+
 def test_a_page_has_one_title(root: Path) -> None:
     change(root, EN, "## A", "# A")
     assert f"{EN}:1: a page has one heading of level 1, its first" in lines(root)
@@ -218,7 +227,7 @@ DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
     "records of another form": (damage("docs/records.json", b"[]"), "record 2"),
     "a project file that does not parse": (damage("pyproject.toml", b"["), "pyproject.toml: "),
     "a fence without end": (
-        lambda root: change(root, EN, "```\n\n## G", "\n\n## G"),
+        lambda root: change(root, EN, "```\nand\n## G", "\nand\n## G"),
         f"{EN}:51: this fence does not end",
     ),
     "a heading that is underlined": (

@@ -48,7 +48,7 @@ GOOD = {
     "@@removed minisgl/old.py@@": ['!!! delete "minisgl/old.py · delete the file"'],
     "@@removed minisgl/box.py:Box.peek@@": ["delete Box.peek"],
     "@@main@@": ["examples/ch02_more.py", "box.put(2)"],
-    "@@main show@@": ["def show"],
+    "@@main show@@": ["def show", 'print("holds", box._things'],
     "@@output@@": ["python examples/ch02_more.py", "holds [2] ≈0.5"],
     "@@table ch02_speed@@": ["| size | ms |", "| 2 | 7.8 |", "2026-01-01", "abacus, 1 cores"],
     "@@table ch02_speed columns=ms where=size=1@@": ["| ms |", "| 1.2 |"],
@@ -66,6 +66,29 @@ def test_a_directive_gives_what_the_repository_says(text: str, root: Path) -> No
     found = expanded(root, text)
     for part in GOOD[text]:
         assert part in found, found
+
+
+def test_what_the_reader_writes_is_folded_and_what_the_workspace_has_is_not(root: Path) -> None:
+    fold = '<details class="write"'
+    for symbol in ("", ":Box", ":Box.take", ":width"):
+        assert fold in expanded(root, f"@@code minisgl/box.py{symbol}@@")
+    for symbol in (":@head", ":Box.@head", ":Box.put", ":WIDTH", ":room", ":Box.peek ch=1"):
+        assert fold not in expanded(root, f"@@code minisgl/box.py{symbol}@@")
+    change(root, "minisgl/box.py", "self._things.append(thing)", "self._things += [thing]")
+    before = "`python3 tools/steps.py show 1 minisgl/box.py:Box.put`"
+    assert before in expanded(root, "@@code minisgl/box.py:Box.put@@")
+    # What the page folds itself is not folded twice.
+    text = '<details class="note" markdown="1">\n@@code minisgl/box.py:Box.take@@\n</details>'
+    assert fold not in expanded(root, text)
+    assert fold in expanded(root, f"{text}\n@@code minisgl/box.py:Box.take@@")
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_the_steps_begin_with_where_the_readers_code_runs(root: Path, language: str) -> None:
+    found = expanded(root, "## Steps {#steps}", language=language)
+    for part in ("steps.py start 2", "steps.py run 2", "steps.py verify 2", "cd workspace/ch02_"):
+        assert part in found
+    assert "steps.py" not in expanded(root, "## Steps {#steps}", "index", language)
 
 
 BAD = {

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from chromium import launched
 from tools import figures
+from tools.figlib import traces
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +18,8 @@ PAGE = """<!doctype html><html lang="{language}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <link rel="stylesheet" href="{assets}/figures.css"></head>
-<body data-md-color-scheme="{scheme}">{body}<script src="{assets}/live.js"></script></body></html>
+<body data-md-color-scheme="{scheme}">{body}<script src="{assets}/live.js"></script>
+<script src="{assets}/sampler.js"></script></body></html>
 """
 # Texts outside their picture, on each other, or smaller than eleven pixels.
 FAULTS = """() => [...document.querySelectorAll('.fig-frame svg')].flatMap((svg) => {
@@ -100,8 +102,10 @@ def test_a_live_figure_is_stepped_by_keys_buttons_and_slider(
     figure.locator('[data-step="next"]').press("Enter")
     page.keyboard.press("ArrowLeft")  # the button is off now, the keys go on
     assert output.inner_text() == f"{count - 1} / {count}"
-    figure.locator('[data-step="first"]').click()
+    page.keyboard.press("Home")
     assert output.inner_text() == f"1 / {count}"
+    below = figure.locator(".fig-controls").evaluate("one => one.getBoundingClientRect().top")
+    assert below > figure.locator(".fig-frames").evaluate("one => one.getBoundingClientRect().top")
     figure.locator("input").fill("5")
     assert output.inner_text() == f"5 / {count}"
     assert figure.locator(".fig-frame:visible").count() == 1
@@ -123,3 +127,19 @@ def test_without_javascript_the_first_and_the_last_frame_are_there(
     figure = page.locator('[data-figure="live_radix"]')
     assert figure.locator(".fig-frame:visible").count() == 2
     assert not figure.locator(".fig-controls").is_visible()
+
+
+def test_the_live_sampler_keeps_what_the_engine_keeps(browser: Browser, tmp_path: Path) -> None:
+    page, faults = open_page(browser, tmp_path, "en")
+    figure = page.locator('[data-figure="live_sampler"]')
+    counts = figure.locator('[data-knob="top_k"]').get_attribute("data-counts")
+    assert counts is not None
+    for temperature, top_k, top_p, kept in traces.load("ch09_sampler")["checks"]:
+        place = counts.split(" ").index(str(top_k or "∞"))
+        for name, value in (("temperature", temperature), ("top_k", place), ("top_p", top_p)):
+            figure.locator(f'[data-knob="{name}"]').fill(str(value))
+        assert figure.get_attribute("data-kept") == str(kept), (temperature, top_k, top_p)
+    figure.locator('[data-knob="temperature"]').fill("0")
+    figure.locator("[data-draw]").click()
+    assert figure.locator("[data-drawn]").inner_text() == "blue"
+    assert faults == []

@@ -97,3 +97,12 @@ def test_a_link_that_leads_nowhere_stops_the_build(link: str, tmp_path: Path) ->
     with pytest.raises(BookError, match=link):
         build_site(tmp_path)
     assert not (tmp_path / "site").exists()
+
+
+def test_run_it_runs_the_readers_own_code() -> None:
+    sources = Sources(ROOT)
+    chapters = {page: step for page in load_pages(ROOT) if (step := sources.step_of(page.name))}
+    assert chapters
+    for page, step in chapters.items():
+        first = page.text.partition("{#run}")[2].partition("@@output")[0]
+        assert f"\npython3 tools/steps.py run {step.number}\n" in first, page.path

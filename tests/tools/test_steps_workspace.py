@@ -8,11 +8,16 @@ from typing import Any
 import pytest
 from minibook import BOX_1, MiniBook, make_book
 
-from tools.steplib import load_steps
+from tools.steplib import load_steps, package_files
 from tools.steplib import verify as verifying
+from tools.steplib.build import write_files
 from tools.steplib.commands import main
 from tools.steplib.storage import storage_problems
+from tools.steplib.verify import verify
+from tools.steplib.workspace import start
 from tools.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -198,6 +203,32 @@ def test_verify_runs_again_only_what_can_have_changed(
         assert steps(book, "verify", "2") == ("1 / 0" in (change or ""))
         assert runs == expected
     assert "✓ tests/test_ch01_box.py::test_holds_what_is_put" in capsys.readouterr().out
+
+
+def test_large_tests_wait_until_the_small_ones_pass(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
+    small = book.read("tests/test_ch02_stack.py")
+    large = "import pytest\n\n\n@pytest.mark.slow\ndef test_large():\n    assert stack_of(1)\n\n\n"
+    book.write("tests/test_ch02_stack.py", large + small)
+    wrong = "stack_of = lambda *a: type('S', (), {'take': lambda s: 3})()\n"
+    written(book, wrong)
+    for text, passes in ((wrong, False), (book.read("steps/ch02_stack/minisgl/stack.py"), True)):
+        book.write("workspace/ch02_stack/minisgl/stack.py", text)
+        assert steps(book, "verify", "2") == (not passes)
+        shown = capsys.readouterr().out
+        assert ("::test_large" in shown) == passes
+        assert ("1 larger tests wait" in shown) != passes
+
+
+@pytest.mark.slow
+def test_the_books_own_code_passes_in_a_workspace(tmp_path: Path) -> None:
+    """A folder of the reader's own is no built step, which is where `check` runs the tests."""
+    book = load_steps(ROOT)
+    start(book, 1, tmp_path)
+    write_files(package_files(book, 1), tmp_path)
+    assert verify(book, 1, tmp_path, lambda told: None).passed
 
 
 def test_a_new_start_keeps_the_old_folder_aside(

@@ -3,6 +3,7 @@
 check [PAGE…]       what is wrong, a line each (--coverage: what the chapters show)
 replay [PAGE…]      type what the pages show on top of the step before, and compare
 build               check everything, then make site/ (--if-needed: only where it is not current)
+pdf                 the same, and a PDF of each language in it, printed by Chromium
 expand PAGE         a page as plain Markdown (-l en: of the English book)
 notebooks [N…]      bring notebooks/ up to date; --run: execute them and compare their output
 record [N…]         compare recorded outputs again where their sources changed
@@ -20,9 +21,10 @@ from tools.book.checks import Checked, check
 from tools.book.errors import BookError
 from tools.book.expand import expand
 from tools.book.pages import load_pages
+from tools.book.pdf import print_site
 from tools.book.records import record
 from tools.book.replaying import replay_pages
-from tools.book.site import build_site, is_current
+from tools.book.site import SITE, build_site, is_current
 from tools.book.sources import Sources
 from tools.book.words import LANGUAGES
 from tools.environment import use_environment
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("replay").add_argument("pages", nargs="*", metavar="PAGE")
     builder = commands.add_parser("build")
     builder.add_argument("--if-needed", action="store_true", help="only where site/ is not current")
+    commands.add_parser("pdf")
     one = commands.add_parser("expand")
     one.add_argument("page")
     one.add_argument("-l", "--language", choices=LANGUAGES, default=LANGUAGES[0])
@@ -126,6 +129,13 @@ def _build(sources: Sources, options: argparse.Namespace) -> int:
     return 0
 
 
+def _pdf(sources: Sources, options: argparse.Namespace) -> int:
+    print(build_site(sources.root), flush=True)
+    for line in print_site(sources.root / SITE):
+        print(line, flush=True)
+    return 0
+
+
 def _expand(sources: Sources, options: argparse.Namespace) -> int:
     wanted = (Path(options.page).stem, options.language)
     for page in load_pages(sources.root):
@@ -157,6 +167,7 @@ COMMANDS: dict[str, Command] = {
     "check": _check,
     "replay": _replay,
     "build": _build,
+    "pdf": _pdf,
     "expand": _expand,
     "notebooks": _notebooks,
     "record": _record,

@@ -9,13 +9,12 @@ from tools.book.context import Context, arguments
 from tools.book.errors import BookError
 from tools.book.settings import NotShown
 from tools.steplib import marks
-from tools.steplib.difference import BUDGET_LINES, budget
 
 DIFFICULTY = {"easy": ("简单", "easy"), "medium": ("中等", "medium"), "hard": ("困难", "hard")}
 
 
 def facts(context: Context, text: str) -> str:
-    """`@@facts@@`: time, difficulty, files, budget, main and tests of the page's chapter."""
+    """`@@facts@@`: time, difficulty, files, main and tests of the page's chapter."""
     arguments(text, set(), 0)
     step, say = context.need_step(), context.say
     page = context.sources.settings.pages.get(context.page.name)
@@ -26,22 +25,15 @@ def facts(context: Context, text: str) -> str:
         )
     kinds = list(marks(context.sources.book, step.number).values())
     counts = [kinds.count(kind) for kind in ("new", "changed", "removed")]
-    lines = budget(context.sources.book, step.number)
+    files = len(kinds) - counts[2]
     body = [
         [say("时间", "Time"), say(f"约 {page.minutes} 分钟", f"about {page.minutes} minutes")],
         [say("难度", "Difficulty"), "★" * page.level + "☆" * (3 - page.level)],
         [
             say("文件", "Files"),
             say(
-                "新增 {} · 修改 {} · 删除 {} · 提前引入 0".format(*counts),
-                "{} new · {} changed · {} removed · 0 brought in early".format(*counts),
-            ),
-        ],
-        [
-            say("代码", "Code"),
-            say(
-                f"{lines} 行新增或修改（预算 {BUDGET_LINES} 行）",
-                f"{lines} lines new or changed (budget: {BUDGET_LINES})",
+                "共 {} · 新增 {} · 修改 {} · 删除 {} · 提前引入 0".format(files, *counts),
+                "{} · {} new · {} changed · {} removed · 0 brought in early".format(files, *counts),
             ),
         ],
         [say("主程序", "Main"), _source(context, step.main)],
@@ -49,10 +41,6 @@ def facts(context: Context, text: str) -> str:
     ]
     notebook = f"notebooks/{step.main.rpartition('/')[2].removesuffix('.py')}.ipynb"
     body.append([say("笔记本", "Notebook"), _source(context, notebook)])
-    if not step.writes:
-        body[3][1] = say(
-            "一个独立的脚本，不进软件包", "one script that stands alone, nothing in the package"
-        )
     return _card_of(body)
 
 
@@ -63,6 +51,29 @@ def _card_of(body: list[list[str]]) -> str:
 
 def _source(context: Context, path: str) -> str:
     return f'<a href="{context.sources.blob(path)}"><code>{path}</code></a>'
+
+
+def workspace(context: Context) -> str:
+    """What opens the steps of a chapter: where the reader writes, runs and checks his own code."""
+    step, say = context.need_step(), context.say
+    said = {
+        "start": say(f"建工作区 workspace/{step.name}", f"makes workspace/{step.name}"),
+        "run": say("用你的代码运行主程序", "runs the main on your code"),
+        "verify": say("用你的代码跑测试", "runs the tests on your code"),
+    }
+    typed = {f"python3 tools/steps.py {name} {step.number}": what for name, what in said.items()}
+    commands = "\n".join(f"{command:<35}# {what}" for command, what in typed.items())
+    text = say(
+        f"先 `cd workspace/{step.name}`，再启动 `../../.venv/bin/python`，本页的小段程序跑的就是"
+        "你的代码。要你写的都折叠着：先自己写，再展开对照。",
+        f"After `cd workspace/{step.name}`, `../../.venv/bin/python` runs this page's snippets "
+        "on your code. What is yours to write is folded: write first, then compare.",
+    )
+    switch = say("展开全部代码", "Show all code")
+    return (
+        f'<div class="workspace" markdown="1">\n\n```sh\n{commands}\n```\n\n{text}\n\n'
+        f'<label data-unfold hidden><input type="checkbox"> {switch}</label>\n</div>\n'
+    )
 
 
 def problems(context: Context, text: str) -> str:

@@ -11,7 +11,17 @@ from tools.book.coverage import Coverage, covered
 from tools.book.errors import BookError, Fault
 from tools.book.expand import expand
 from tools.book.notebooks import stale
-from tools.book.pages import Fence, Heading, Line, Page, directives, headings, load_pages, scan
+from tools.book.pages import (
+    Fence,
+    Heading,
+    Line,
+    Page,
+    directives,
+    headings,
+    inside,
+    load_pages,
+    scan,
+)
 from tools.book.readme import readme_faults
 from tools.book.runs import PYTHON, RUN, SKETCH, failing_blocks
 from tools.book.sources import Sources
@@ -24,8 +34,8 @@ SECTIONS = [
     *("goals", "self-test", "files", "idea", "predict", "steps", "run", "official"),
     *("tests", "four-questions", "exercises", "practice", "references"),
 ]
-# The first two chapters have no engine yet, and so not all of it.
-FREE_CHAPTERS = (0, 1)
+CODE = ("code", "removed", "main", "test")
+MOST_CODE = 2  # blocks in a row
 RULE = re.compile(r" {0,3}(?:=+|-+)\s*")
 ASSET = re.compile(
     r"""!\[[^\]]*\]\(\s*(?:https?:)?//
@@ -108,6 +118,7 @@ def _alone(sources: Sources, page: Page) -> Iterator[Fault]:
             )
             yield Fault(page.path, one.number, text)
     yield from _underlined(page)
+    yield from _bites(page)
     titles = headings(page.text)
     if [one.level for one in titles].count(1) != 1 or titles[0].level != 1:
         text = tr(
@@ -138,6 +149,28 @@ def _underlined(page: Page) -> Iterator[Fault]:
         above = text
 
 
+def _bites(page: Page) -> Iterator[Fault]:
+    """Code comes in bites, with a sentence or a question between; folded edits are exempt."""
+    row, folded, shown = 0, False, False
+    for one in scan(page.text):
+        if isinstance(one, Line):
+            text = one.text.strip()
+            if not text or one.kind == "heading":
+                continue
+            if text.startswith(("<details", "</details")):
+                folded = text.startswith("<d")
+            shown = one.kind == "directive" and inside(text).split(" ")[0] in CODE
+        else:
+            shown = True
+        row = row + 1 if shown and not folded else 0
+        if row == MOST_CODE + 1:
+            said = tr(
+                f"连续 {row} 块代码，中间没有一句话",
+                f"{row} blocks of code in a row without a sentence between them",
+            )
+            yield Fault(page.path, one.number, said)
+
+
 def _fence(page: Page, fence: Fence) -> Iterator[Fault]:
     if not fence.closed:
         text = tr("代码块没有结束：补上结尾的 ```", "this fence does not end: close it with ```")
@@ -154,11 +187,10 @@ def _fence(page: Page, fence: Fence) -> Iterator[Fault]:
 def _sections(page: Page, step: Step, found: list[Heading]) -> Iterator[Fault]:
     """A chapter's page has the sections of every chapter's page, in their order."""
     have = [one.id for one in found if one.id in SECTIONS]
-    if step.number not in FREE_CHAPTERS:
-        for name in SECTIONS:
-            if name not in have:
-                text = tr(f"缺少一节 {{#{name}}}", f"section {{#{name}}} is missing")
-                yield Fault(page.path, 0, text)
+    for name in SECTIONS:
+        if name not in have:
+            text = tr(f"缺少一节 {{#{name}}}", f"section {{#{name}}} is missing")
+            yield Fault(page.path, 0, text)
     if have != sorted(have, key=SECTIONS.index):
         order = ", ".join(have)
         text = tr(f"各节的次序不对：{order}", f"the sections are out of order: {order}")

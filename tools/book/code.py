@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from tools.book.context import Context, arguments
 from tools.book.errors import BookError
 from tools.book.outline import locate
-from tools.book.reader import no_file
+from tools.book.reader import Reader, no_file
 from tools.book.values import output_lines
 from tools.book.words import piece, removal, title
 from tools.steplib import marks, render_tree, symbol_source
 from tools.steplib.errors import StepError
 from tools.steplib.source import lines_of
+from tools.steplib.stubs import changed_functions
 
+TEXT = r"""f?"[^"]*"|f?'[^']*'"""
+TR = re.compile(rf"(?:_step\.)?\btr\(\s*(?P<zh>{TEXT}),\s*(?P<en>{TEXT}),?\s*\)")
 SUFFIXES = {".py": "python", ".jinja": "jinja", ".json": "json", ".toml": "toml", ".sh": "sh"}
 
 
@@ -40,6 +43,11 @@ def _ranges(numbers: Iterable[int]) -> str:
     return " ".join(f"{a}-{b}" if a != b else f"{a}" for a, b in found)
 
 
+def _program(body: str, language: str) -> str:
+    """An example as a reader of one language would write it: `tr("…", "…")` is that text."""
+    return TR.sub(lambda call: call[language], re.sub(r"(import .*), tr$", r"\1", body, flags=re.M))
+
+
 def code(context: Context, text: str) -> str:
     """`@@code PATH[:Symbol] [ch=N]@@`"""
     words, options = arguments(text, {"ch"}, 1)
@@ -59,7 +67,23 @@ def show(context: Context, path: str, symbol: str) -> str:
     marked = reader.differing(path, symbol) if place.act in ("replace", "file") else set()
     if len(marked) == len(lines_of(body)):
         marked = set()
-    return block(body, path, title(context.language, path, symbol, place), marked)
+    heading = title(context.language, path, symbol, place)
+    shown = block(body, path, heading, marked)
+    if context.folded or not _is_to_write(reader, path, symbol):
+        return shown
+    if place.act == "replace" and (old := context.sources.book.before(context.need_step())):
+        before = f"`python3 tools/steps.py show {old.number} {path}:{symbol}`"
+        shown += f"\n\n{context.say('改之前', 'Before')}: {before}\n{{ .caption }}"
+    fold = '<details class="write" markdown="1">'
+    return f"{fold}\n<summary><code>{heading}</code></summary>\n\n{shown}\n\n</details>"
+
+
+def _is_to_write(reader: Reader, path: str, symbol: str) -> bool:
+    """Whether the reader's workspace has stubs or marks in this code."""
+    if not path.endswith(".py"):
+        return False
+    todo = changed_functions(reader.before.get(path), reader.after[path], path)
+    return any(not symbol or f"{name}.".startswith(f"{symbol}.") for name, _ in todo)
 
 
 def _other_chapter(context: Context, path: str, symbol: str, number: str) -> str:
@@ -91,10 +115,9 @@ def main(context: Context, text: str) -> str:
     if path in context.reader.after:
         return show(context, path, symbol)
     source = context.sources.read(path)
-    if not symbol:
-        return block(source.removesuffix("\n"), path, path)
-    body = locate(source, symbol, path).text(source)
-    return block(body, path, f"{path} · {piece(context.language, symbol)}")
+    body = locate(source, symbol, path).text(source) if symbol else source.removesuffix("\n")
+    heading = f"{path} · {piece(context.language, symbol)}" if symbol else path
+    return block(_program(body, context.language), path, heading)
 
 
 def test(context: Context, text: str) -> str:

@@ -21,6 +21,7 @@ class Context:
         self.page = page
         self.language = page.language
         self.step = sources.step_of(page.name)
+        self.folded = False  # whether the page itself folds what is expanded now
 
     @cached_property
     def reader(self) -> Reader:

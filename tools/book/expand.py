@@ -10,7 +10,7 @@ from tools.book import cards, code, drawings, tables
 from tools.book.context import Context
 from tools.book.errors import BookError, Fault
 from tools.book.links import resolve
-from tools.book.pages import Fence, Page, inside, outside_code, scan
+from tools.book.pages import Fence, Line, Page, inside, outside_code, scan
 from tools.book.runs import RUN, SKETCH
 from tools.book.sources import Sources
 from tools.book.values import EXPRESSION, evaluate
@@ -60,7 +60,7 @@ def expand(sources: Sources, page: Page) -> Expanded:
             out += _fence(one)
             continue
         try:
-            out += _line(context, one.text, one.kind == "directive")
+            out += _line(context, one)
         except (BookError, StepError) as error:
             faults.append(Fault(page.path, one.number, str(error)))
             out.append(one.text)
@@ -76,10 +76,14 @@ def _fence(fence: Fence) -> list[str]:
     return [first, *rest]
 
 
-def _line(context: Context, line: str, directive: bool) -> list[str]:
-    if directive:
-        return ["", *_directive(context, line).split("\n"), ""]
-    return [outside_code(line, partial(_prose, context))]
+def _line(context: Context, one: Line) -> list[str]:
+    if one.kind == "directive":
+        return ["", *_directive(context, one.text).split("\n"), ""]
+    if one.text.startswith(("<details", "</details")):
+        context.folded = one.text[1] != "/"
+    line = outside_code(one.text, partial(_prose, context))
+    steps = one.kind == "heading" and one.text.endswith("{#steps}") and context.step
+    return [line, "", *cards.workspace(context).split("\n")] if steps else [line]
 
 
 def _prose(context: Context, text: str) -> str:

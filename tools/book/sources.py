@@ -15,9 +15,7 @@ from tools.steplib import Book, Step, load_steps, package_files
 from tools.steplib.source import decode
 
 BRANCH = "main"
-# Until the project has an address of its own, which belongs into pyproject.toml:
-# [project.urls] Repository = "…"
-PLACEHOLDER = "https://github.com/build-mini-sglang/build-mini-sglang"
+LOCAL = "source:"  # a file's address while the repository has none, see `local.py`
 
 
 class Sources:
@@ -45,17 +43,21 @@ class Sources:
 
     @cached_property
     def repository(self) -> str:
-        """The address of the repository, without a slash at the end."""
+        """The address of the repository, without a slash at the end, or nothing.
+
+        pyproject.toml has it once there is one: `[project.urls]`, `Repository = "…"`.
+        """
         try:
             data: dict[str, Any] = tomllib.loads(self.read("pyproject.toml"))
         except tomllib.TOMLDecodeError as error:
             raise BookError(*[f"pyproject.toml: {error}"] * 2) from None
         urls = data.get("project", {}).get("urls", {})
-        return str(urls.get("Repository", PLACEHOLDER)).rstrip("/")
+        return str(urls.get("Repository", "")).rstrip("/")
 
     def blob(self, path: str, lines: str = "") -> str:
         """The address of a file of the repository, at `lines` such as `L3-L9`."""
-        return f"{self.repository}/blob/{BRANCH}/{path}" + (f"#{lines}" if lines else "")
+        where = f"{self.repository}/blob/{BRANCH}/" if self.repository else LOCAL
+        return f"{where}{path}" + (f"#{lines}" if lines else "")
 
     def step_of(self, page: str) -> Step | None:
         """The step whose page this is, if it is a chapter's."""

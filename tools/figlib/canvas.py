@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 
@@ -159,6 +160,15 @@ class Canvas:
         first = y + h / 2 + 0.36 * size - (len(rows) - 1) * leading / 2
         for number, row in enumerate(rows):
             self.text(x + w / 2, first + number * leading, row, text, size=size, anchor="middle")
+
+    @contextmanager
+    def link(self, address: str) -> Iterator[None]:
+        """What is drawn meanwhile leads to the address; to none where that is empty."""
+        if address:
+            self._add(f'<a href="{escape(address)}">')
+        yield
+        if address:
+            self._add("</a>")
 
     def lock(self, x: float, y: float, cls: str = "lock", key: str = "") -> None:
         """A padlock, 10 wide and 12 high, whose upper left corner is the point."""

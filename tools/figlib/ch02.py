@@ -96,3 +96,27 @@ def rope(word: Words) -> Drawing:
     y = top + len(trace["angles"]) * 48 + 14
     canvas.lines(0, y, word("note", dim=trace["head_dim"]), canvas.width, size=SMALL)
     return Drawing([Frame(canvas)])
+
+
+@figure("ch02_rope_distance")
+def rope_distance(word: Words) -> Drawing:
+    """One query and one key at all pairs of positions: equal distance, equal product."""
+    trace = traces.load("ch02_layers")
+    products, canvas = trace["products"], Canvas()
+    left, top, wide, high = 38.0, 40.0, 45.0, 27.0
+    canvas.text(left, 13, word("key"), "dim", size=SMALL)
+    canvas.text(0, top - 9, word("query"), "dim", size=SMALL)
+    for row, values in enumerate(products):
+        y = top + row * (high + 2)
+        canvas.text(left - 10, y + 18, row, "mono bold", size=SMALL, anchor="end")
+        canvas.text(left + row * (wide + 1) + wide / 2, top - 9, row, "mono bold", anchor="middle")
+        for column, value in enumerate(values):
+            x = left + column * (wide + 1)
+            seen = column <= row
+            cls = f"r{(row - column) % 6 + 1} solid" if seen else "soft"
+            canvas.rect(x, y, wide, high, cls, r=2)
+            label = f"{value:.2f}".replace("-", "−")
+            dim = "" if seen else " dim"
+            middle = x + wide / 2
+            canvas.text(middle, y + 18, label, f"mono{dim}", size=SMALL, anchor="middle")
+    return Drawing([Frame(canvas)], [("r1 solid", word("same")), ("soft", word("later"))])

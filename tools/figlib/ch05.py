@@ -109,3 +109,32 @@ def _used(word: Words) -> Frame:
         canvas.text(left + part + 38, y + 19.5, label, size=SMALL, anchor="middle")
     canvas.grow(top + len(measured) * (high + 6) + 18)
     return Frame(canvas)
+
+
+@figure("ch05_cone")
+def cone(word: Words) -> Drawing:
+    """Layer by layer, whose KV changes when one token of the text does."""
+    trace = traces.load("ch05_kv_cache")["cone"]
+    canvas, change = Canvas(), trace["change"]
+    left, high, wide = 60.0, 7.0, 36.5
+    bottom = 6 + len(change) * (high + 1)
+    for layer, row in enumerate(change):
+        y = bottom - (layer + 1) * (high + 1)
+        if layer in (0, len(change) - 1):
+            canvas.text(left - 8, y + 8, word("layer", n=layer), size=SMALL, anchor="end")
+        for position, value in enumerate(row):
+            kind = "r1 pale" if value == 0 else "hot full" if value >= 0.1 else "hot pale"
+            canvas.rect(left + position * (wide + 1), y, wide, high, kind, r=1)
+    for position, pieces in enumerate(zip(*trace["pieces"], strict=True)):
+        middle = left + position * (wide + 1) + wide / 2
+        for line, piece in enumerate(dict.fromkeys(pieces)):
+            cls = "mono hot bold" if len(set(pieces)) > 1 else "mono"
+            at = bottom + 17 + line * 16
+            canvas.text(middle, at, piece.strip(), cls, size=SMALL, anchor="middle")
+    canvas.grow(bottom + 38)
+    legend = [
+        ("r1 pale", word("same")),
+        ("hot pale", word("little")),
+        ("hot full", word("much")),
+    ]
+    return Drawing([Frame(canvas)], legend)

@@ -173,11 +173,7 @@ def allocation(word: Words) -> Drawing:
 def live_pages(word: Words) -> Drawing:
     """Every event of the example's pool, one frame each."""
     trace = traces.load("ch06_paged_pool")
-    start = Canvas()
-    bottom = _grid(start, 2, {}, {}, trace["num_pages"], set())
-    _free(start, word, bottom + 16, in_order(range(trace["num_pages"])))
-    frames = [Frame(start, word("start", n=trace["num_pages"], size=trace["page_size"]))]
-    frames += [_event_frame(word, trace, number) for number in range(len(trace["events"]))]
+    frames = [_event_frame(word, trace, number) for number in range(len(trace["events"]))]
     return Drawing(frames, _legend(word), steps=True)
 
 

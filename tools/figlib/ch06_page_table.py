@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import traces
 from .canvas import SMALL, Canvas
-from .ch06 import ACROSS, SIDE, colours_of
+from .ch06 import ACROSS, SIDE, Event, colours_of
 from .drawing import Drawing, Frame, figure
 from .labels import Words
 from .shapes import page
@@ -14,14 +14,20 @@ POOL_ROW = 32.0  # leaves room between the lines for the way to the page
 
 @figure("ch06_page_table")
 def page_table(word: Words) -> Drawing:
-    """One position of the last request on its way through the page table to its slot."""
+    """Positions of the last request on their way through the page table to their slots."""
     trace = traces.load("ch06_paged_pool")
+    size, pages = trace["page_size"], trace["events"][-1]["owners"][trace["events"][-1]["request"]]
+    edge = (len(pages) - 1) * size  # of the page that lies apart from the others
+    positions = (edge + 3, edge, edge - 1, edge // 2, size, size - 1, 0)
+    return Drawing([_looked_up(word, trace, position) for position in positions], steps=True)
+
+
+def _looked_up(word: Words, trace: Event, position: int) -> Frame:
     size, last = trace["page_size"], trace["events"][-1]
     name = last["request"]
     cls = colours_of(trace["events"])[name]
     pages = last["owners"][name]
-    index = len(pages) - 1  # the page that lies apart from the others
-    position, target = index * size + 3, pages[index]
+    target = pages[position // size]
     canvas = Canvas()
 
     canvas.text(0, 13, word("position", name=name, position=position), "bold")
@@ -29,9 +35,9 @@ def page_table(word: Words) -> Drawing:
     top, high = 66.0, 30.0
     x_from = _table_row(canvas, top, high, pages, size, position, cls)
     pool = top + 88
-    canvas.text(0, pool - 10, word("pool", n=trace["num_pages"]), "dim", size=SMALL)
+    canvas.text(0, pool - 13, word("pool", n=trace["num_pages"]), "dim", size=SMALL)
     x_to, y_to = _pool_of(canvas, pool, trace["num_pages"], pages, target, name, cls)
-    margin, between, centre = canvas.width - 8, y_to - 9, x_to + (SIDE - 1) / 2
+    margin, between, centre = canvas.width - 8, y_to - 6, x_to + (SIDE - 1) / 2
     start, turn = top + high + 3, pool - 26
     bends = [(x_from, start), (x_from, turn), (margin, turn), (margin, between), (centre, between)]
     canvas.arrow([*bends, (centre, y_to - 1)], f"path {cls}")
@@ -44,7 +50,7 @@ def page_table(word: Words) -> Drawing:
     _slots(canvas, slots, target * size, offset, size, cls)
     formula = f"{target * size + offset} = {target} × {size} + {offset}"
     canvas.text(0, slots + 68, word("slot", formula=formula), size=SMALL)
-    return Drawing([Frame(canvas)])
+    return Frame(canvas)
 
 
 def _table_row(
@@ -57,8 +63,12 @@ def _table_row(
     cls: str,
 ) -> float:
     """The row of the table around `position`, which is ringed; returns where that is."""
-    wide, edge = 36.0, position // size * size
-    shown = [0, 1, None, edge - 2, edge - 1, edge, edge + 1, edge + 2, position]
+    wide, last = 36.0, len(pages) * size - 1
+    first = min(max(position - 4, 3), last - 5)  # where the middle of what is shown begins
+    shown = [0, 1, None, *range(first, first + 6)]
+    if position <= 5:
+        shown = [*range(6), None, last - 1, last]
+    x_at = 0.0
     for number, one in enumerate(shown):
         x = 1 + number * (wide + 4.2)
         if one is None:
@@ -69,7 +79,9 @@ def _table_row(
         page(canvas, x, top, wide, str(location), cls, new=one == position, height=high)
         if one % size == 0 and one:
             canvas.line(x - 2.1, top - 18, x - 2.1, top + high + 6, "dash")
-    return x + wide / 2
+        if one == position:
+            x_at = x + wide / 2
+    return x_at
 
 
 def _pool_of(
@@ -92,9 +104,12 @@ def _slots(canvas: Canvas, top: float, start: int, offset: int, size: int, cls: 
     for slot in range(size):
         canvas.rect(1 + slot * cell, top, cell - 1, 26, f"{cls} solid", r=2)
     canvas.rect(1 + offset * cell - 0.5, top - 0.5, cell, 27, "ring", r=2)
-    canvas.text(1, top + 42, start, "mono dim", size=SMALL)
-    end = canvas.width - 1
-    canvas.text(end, top + 42, start + size - 1, "mono dim", size=SMALL, anchor="end")
+    if offset > 1:
+        canvas.text(1, top + 42, start, "mono dim", size=SMALL)
+    if offset < size - 2:
+        end = start + size - 1
+        canvas.text(canvas.width - 1, top + 42, end, "mono dim", size=SMALL, anchor="end")
     at = 1 + (offset + 0.5) * cell
     canvas.arrow([(at, top + 46), (at, top + 29)], f"path {cls}")
-    canvas.text(at + 8, top + 46, start + offset, "mono bold", size=14)
+    side, anchor = (8, "start") if offset < size / 2 else (-8, "end")
+    canvas.text(at + side, top + 46, start + offset, "mono bold", size=14, anchor=anchor)

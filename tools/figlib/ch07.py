@@ -138,6 +138,7 @@ def throughput(word: Words) -> Drawing:
             charts.Series(word("batch"), data.column(key, "one_batch"), "r1", "circle"),
             charts.Series(word("single"), data.column(key, "one_at_a_time"), "r2", "square"),
         ],
+        word("ideal"),
         y_title=word("y"),
         x_title=word("x"),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from . import traces
+from .canvas import SMALL, Canvas
 from .drawing import Drawing, Frame, figure
 from .labels import Words
 from .prefix_tree import Event, Look, picture
@@ -189,9 +190,55 @@ def locks(word: Words) -> Drawing:
     return Drawing(_level(frames), _legend(word, trace, 2), columns=2)
 
 
+@figure("ch08_cache_req")
+def cache_req(word: Words) -> Drawing:
+    """The pages of a request while `cache_req` runs, variable by variable."""
+    trace, canvas = traces.load("ch08_cache_req"), Canvas()
+    size, text, known = trace["page_size"], trace["text"], len(trace["old_prefix"])
+    freed = set(trace["free_after"]) - set(trace["free"])
+    rows: list[tuple[str, list[int], str]] = [
+        ("old.pages", trace["old"], word("old")),
+        ("shared", trace["prefix"], word("shared")),
+        ("pages", trace["pages"], word("pages")),
+        ("duplicates", trace["old"], word("duplicates")),
+    ]
+    left, side, step, y = 80.0, 30.0, 35.0, -14.0
+    canvas.text(left - 8, 14, word("text"), "dim", size=SMALL, anchor="end")
+    for column in range(len(trace["old"])):
+        piece = text[column * size : (column + 1) * size] or "…"
+        x = left + column * step + side / 2
+        canvas.text(x, 14, " ".join(piece), "mono", anchor="middle")
+    for name, pages, said in rows:
+        y += 62
+        canvas.text(0, y - 7, said, "dim", size=SMALL)
+        canvas.text(left - 8, y + 20, name, "mono bold", size=SMALL, anchor="end")
+        for column, page in enumerate(pages):
+            x = left + column * step
+            if name == "duplicates" and page not in freed:
+                continue
+            in_tree = page in trace["tree"] or (name != "old.pages" and page in trace["prefix"])
+            cls = colour(0) if page in trace["tree"] else colour(1)
+            canvas.rect(x, y, side, side, f"{cls} {'solid' if in_tree else 'edge'}")
+            if not in_tree:
+                canvas.hatch(x, y, side, side, cls)
+                canvas.rect(x + 5, y + 7, side - 10, 16, f"{cls} chip", r=3)
+            if (name == "shared" and page not in trace["tree"]) or name == "duplicates":
+                canvas.rect(x - 1, y - 1, side + 2, side + 2, "ring")
+            canvas.text(x + side / 2, y + 20, page, "bold", anchor="middle")
+        locked = {"old.pages": known, "shared": len(pages), "pages": len(trace["prefix"])}
+        if name in locked:
+            canvas.path(f"M{left} {y + side + 4}h{locked[name] * step - 5}", "path r0")
+    legend = [
+        ("r1 solid", word("tree")),
+        ("r2 edge+hatch", word("own")),
+        ("ring", word("changed")),
+    ]
+    return Drawing([Frame(canvas)], legend)
+
+
 @figure("live_radix")
 def live_radix(word: Words) -> Drawing:
-    """Every operation on the tree that changed something, one frame each."""
+    """What a reader would call a step: a split, an eviction, a request that comes, gives, goes."""
     trace = _trace()
     events = trace["events"]
     frames = []
@@ -206,34 +253,36 @@ def live_radix(word: Words) -> Drawing:
 
 
 def _told(word: Words, events: list[Event], number: int, request: int) -> tuple[str, set[int]]:
-    """What an operation did, and the pages to ring; no text where there is nothing to see."""
-    event = events[number]
-    kind = event["kind"]
-    if kind == "ask":
-        total = len(event["words"])
-        said = word("ask", n=request, words=_quote(event["words"]), hit=event["hit"], total=total)
-        return said, set()
-    if kind == "match":
-        if number not in _splits(events):
-            return "", set()
-        new = {node["id"] for node in event["nodes"]} - {
-            n["id"] for n in events[number - 1]["nodes"]
-        }
-        front = {p for node in event["nodes"] if node["id"] in new for p in node["pages"]}
-        return word("split", pages=spans(sorted(front))), front
-    if kind in ("lock", "unlock"):
-        nodes = [node for node in event["nodes"] if node["id"] in event["path"]]
-        pages = {page for node in nodes for page in node["pages"]}
-        return word(kind, pages=spans(sorted(pages))), set()
-    if kind == "allocate":
-        pages = _given(event)
-        return word("allocate", n=request, pages=spans(sorted(pages))), pages
-    if kind == "insert":
-        pages = set(event["pages"][event["known"] :])
-        known = spans(event["pages"][: event["known"]]) or word("none")
-        return word("insert", pages=spans(sorted(pages)), known=known), pages
-    if kind == "evict":
-        return word("evict", pages=spans(event["pages"])), set(event["pages"])
-    if kind == "free":
-        return word("free_req", n=event["request"]), set()
+    """What has been done by this event, and the pages to ring; no text in the middle of a step."""
+    event, before = events[number], events[number - 1]
+    match event["kind"]:
+        case "match" if number in _splits(events):
+            new = {node["id"] for node in event["nodes"]} - {n["id"] for n in before["nodes"]}
+            front = {p for node in event["nodes"] if node["id"] in new for p in node["pages"]}
+            return word("split", words=_quote(event["words"]), pages=spans(sorted(front))), front
+        case "evict":
+            return word("evict", pages=spans(event["pages"])), set(event["pages"])
+        case "allocate" if event["nodes"]:  # with an empty tree there is little to see
+            ask = next(one for one in reversed(events[:number]) if one["kind"] == "ask")
+            pages = _given(event)
+            said = {"words": _quote(ask["words"]), "pages": spans(sorted(pages))}
+            if not ask["hit"]:
+                return word("cold", n=request, **said), pages
+            total = len(ask["words"])
+            return word("come", n=request, hit=ask["hit"], total=total, **said), pages
+        case "cache":
+            new = _pages(event) - _pages(_started(events, number))
+            said = {"pages": spans(sorted(new))}
+            return (word("insert", n=event["request"], **said) if new else ""), new
+        case "free":
+            freed = set(event["free"]) - set(_started(events, number)["free"])
+            said = {"pages": spans(sorted(freed)) or word("none")}
+            return word("go", n=event["request"], **said), freed
     return "", set()
+
+
+def _started(events: list[Event], number: int) -> Event:
+    """What there was before the changes to the tree that led to event `number`."""
+    while events[number - 1]["kind"] in ("insert", "lock", "unlock"):
+        number -= 1
+    return events[number - 1]

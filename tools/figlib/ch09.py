@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from html import escape
+
 from . import traces
 from .canvas import SMALL, Canvas
 from .drawing import Drawing, Frame, figure
@@ -60,3 +63,50 @@ def randomness(word: Words) -> Drawing:
         canvas.text(x + side / 2, y + 18, f"{value:.3f}", "mono", size=SMALL, anchor="middle")
     canvas.grow(y + 34)
     return Drawing([Frame(canvas)])
+
+
+COUNTS = "1 2 3 5 10 20 50 100 200 ∞"  # of top-k
+KNOBS = (
+    ("temperature", 'min="0" max="2" step="0.1" value="1"', "1.0"),
+    ("top_k", f'min="0" max="9" value="9" data-counts="{COUNTS}"', "∞"),
+    ("top_p", 'min="0.05" max="1" step="0.05" value="1"', "1.00"),
+)
+
+
+@figure("live_sampler")
+def live_sampler(word: Words) -> Drawing:
+    """A distribution under the reader's own settings, which docs/assets/sampler.js applies."""
+    trace, canvas = traces.load("ch09_sampler"), Canvas()
+    best, top = trace["best"][:SHOWN], 24.0
+    canvas.text(0, 13, f"“{trace['prompt']}”", "mono bold", size=SMALL)
+    for row, (piece, share) in enumerate(best):
+        y = top + row * HIGH
+        canvas.text(LEFT - 8, y + 14, piece.replace(" ", "␣"), "mono", size=SMALL, anchor="end")
+        wide = WIDE * share / best[0][1]
+        canvas.rect(LEFT, y + 2, wide, 15, "r1 solid", r=2, key=f"bar{row}")
+        shown = f"{100 * share:.{0 if share >= 0.0995 else 1}f} %"
+        canvas.text(canvas.width, y + 14, shown, size=SMALL, anchor="end", key=f"share{row}")
+    y = top + SHOWN * HIGH + 14
+    scores = trace["all"]
+    count = len(scores["scores"]) + sum(number for number, _ in scores["groups"])
+    shown = sum(share for _, share in best)
+    more = {"kept": f"{count - SHOWN:,}", "share": f"{100 * (1 - shown):.0f} %"}
+    canvas.text(canvas.width, y, word("more", **more), "dim", size=SMALL, anchor="end", key="more")
+    y += 22
+    canvas.text(0, y, word("sum", kept=f"{count:,}", share="100 %"), "bold", size=SMALL, key="sum")
+    words = {"more": word("more", kept="{kept}", share="{share}"), "other": word("other")}
+    words["sum"] = word("sum", kept="{kept}", share="{share}")
+    data = scores | {"words": words, "pieces": [piece for piece, _ in trace["best"]]}
+    knobs = "".join(
+        f'<label><code>{name}</code><input type="range" data-knob="{name}" {limits}/>'
+        f"<output>{value}</output></label>"
+        for name, limits, value in KNOBS
+    )
+    draw = f'<button type="button" data-draw="">{escape(word("draw"))}</button>'
+    panel = (
+        f'<div class="fig-controls fig-knobs" hidden="">{knobs}{draw}'
+        '<output data-drawn="" aria-live="polite"></output></div>'
+    )
+    legend = [("r1 solid", word("in")), ("free", word("out"))]
+    sampler = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return Drawing([Frame(canvas)], legend, panel=panel, data={"sampler": sampler})

@@ -18,13 +18,12 @@ from . import (
     ch09,
     ch10,
     overview,
+    readme,
 )
 from .drawing import MAKERS
 
-MODULES = (
-    *(overview, ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09),
-    ch10,
-)
+CHAPTERS = (ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09, ch10)
+MODULES = (readme, overview, *CHAPTERS)
 
 
 def names() -> list[str]:

@@ -25,44 +25,46 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
-def ceiling(value: float) -> float:
-    """The next round number of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(m * power for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * power >= value)
-
-
 def lines(
     canvas: Canvas,
     top: float,
     width: float,
-    xs: Sequence[object],
+    xs: Sequence[float],
     series: Sequence[Series],
+    ideal: str,
     *,
     y_title: str,
     x_title: str,
-    height: float = 190,
+    height: float = 220,
 ) -> None:
-    """A line per series over evenly spaced columns."""
-    left, right = 40.0, width - 16
-    high = ceiling(max(max(one.values) for one in series))
-    floor = top + 34 + 20 * len(series) + height
+    """A line per series, both axes logarithmic: what grows with x in proportion is straight.
 
-    def x_of(index: int) -> float:
-        return left + 16 + (right - left - 16) * index / max(1, len(xs) - 1)
+    `ideal` names the line of that: the first value of the first series, times x.
+    """
+    left, right = 40.0, width - 16
+    best = series[0].values[0]
+    everything = [value for one in series for value in one.values] + [best * xs[-1] / xs[0]]
+    low, high = 0.8 * min(everything), 1.15 * max(everything)
+    floor = top + 54 + 20 * len(series) + height
+
+    def x_of(x: float) -> float:
+        return left + 16 + (right - left - 16) * math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
 
     def y_of(value: float) -> float:
-        return floor - height * value / high
+        return floor - height * math.log(value / low) / math.log(high / low)
 
     canvas.text(0, floor - height - 12, y_title, "dim", size=SMALL)
-    for step in range(5):
-        value = high * step / 4
-        canvas.line(left, y_of(value), width, y_of(value), "grid")
-        canvas.text(left - 6, y_of(value) + 4, number(value), "dim mono", size=SMALL, anchor="end")
-    for index, x in enumerate(xs):
-        canvas.text(x_of(index), floor + 18, x, "mono", size=SMALL, anchor="middle")
+    for value in (m * 10.0**power for power in range(6) for m in (1, 2, 5)):
+        if low <= value <= high:
+            y, shown = y_of(value), number(value)
+            canvas.line(left, y, width, y, "grid")
+            canvas.text(left - 6, y + 4, shown, "dim mono", size=SMALL, anchor="end")
+    for x in xs:
+        canvas.text(x_of(x), floor + 18, x, "mono", size=SMALL, anchor="middle")
     canvas.text((left + right) / 2, floor + 36, x_title, "dim", size=SMALL, anchor="middle")
+    canvas.line(x_of(xs[0]), y_of(best), x_of(xs[-1]), y_of(best * xs[-1] / xs[0]), "dash")
     for place, one in enumerate(series):
-        points = [(x_of(i), y_of(value)) for i, value in enumerate(one.values)]
+        points = [(x_of(x), y_of(value)) for x, value in zip(xs, one.values, strict=True)]
         dashed = " dashed" if place else ""
         canvas.path(
             "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points), f"path {one.cls}{dashed}"
@@ -71,10 +73,12 @@ def lines(
             _mark(canvas, x, y, one)
             if place == 0 or x in (points[0][0], points[-1][0]):
                 shown = number(value)
-                lift = -9 if place == 0 else 18
-                at = min(x - 4, width - text_width(shown, SMALL, bold=True) / 2 - 1)
+                lift = 18 if place or value > 2 * best else -9
+                at = min(x + 5, width - text_width(shown, SMALL, bold=True) / 2 - 1)
                 canvas.text(at, y + lift, shown, "bold", size=SMALL, anchor="middle")
-    _names(canvas, top, width, series)
+    _names(canvas, top, series)
+    canvas.line(38, top + 9 + 20 * len(series), 54, top + 9 + 20 * len(series), "dash")
+    canvas.text(58, top + 13 + 20 * len(series), ideal, size=SMALL)
 
 
 def _mark(canvas: Canvas, x: float, y: float, one: Series) -> None:
@@ -84,7 +88,7 @@ def _mark(canvas: Canvas, x: float, y: float, one: Series) -> None:
         canvas.rect(x - 4, y - 4, 8, 8, f"dot {one.cls}", r=0)
 
 
-def _names(canvas: Canvas, top: float, width: float, series: Sequence[Series]) -> None:
+def _names(canvas: Canvas, top: float, series: Sequence[Series]) -> None:
     for row, one in enumerate(series):
         y = top + 13 + row * 20
         _mark(canvas, 46, y - 4, one)

@@ -12,10 +12,14 @@ from .labels import Words, words
 
 @dataclass(frozen=True)
 class Frame:
-    """A picture and the sentence under it; `label` is the short name of a step."""
+    """A picture and the sentence above it.
+
+    A picture that is `only` "wide" has a "narrow" one beside it, and the page's width decides.
+    """
 
     canvas: Canvas
     caption: str = ""
+    only: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,17 +28,23 @@ class Drawing:
 
     `columns` is how many frames stand side by side where there is room; a phone shows one.
     `steps` lets a reader step through the frames: without JavaScript the first and last are shown.
+    `panel` is HTML below the picture, for a script that finds its figure by `data`.
     """
 
     frames: list[Frame]
     legend: list[tuple[str, str]] = field(default_factory=list)  # (kind of swatch, its meaning)
     columns: int = 1
     steps: bool = False
+    panel: str = ""
+    data: dict[str, str] = field(default_factory=dict)  # name -> value, `data-name="value"`
 
 
 Maker = Callable[[Words], Drawing]
 MAKERS: dict[str, Maker] = {}
 EDGE = 3  # room for the strokes at the sides
+# The icons of every player; the second of PLAY is shown while it plays.
+BACK, NEXT = ("M3 3h2v10H3zM13 3v10L6 8z",), ("M11 3h2v10h-2zM3 3v10l7-5z",)
+PLAY = ("M4 2v12l10-6z", "M3 2h4v12H3zM9 2h4v12H9z")
 
 
 def figure(name: str) -> Callable[[Maker], Maker]:
@@ -53,19 +63,20 @@ def html(name: str, language: str, alt: str) -> str:
     word = words(name, language)
     drawing = MAKERS[name](word)
     title = word("title")
-    width = max(frame.canvas.width for frame in drawing.frames)
+    width = max(frame.canvas.width for frame in drawing.frames if frame.only != "wide")
     sizes = f"fig-c{drawing.columns}" + (" fig-w" if width > 400 else "")
     frames = "".join(
         _frame(f"{name}-{number}", frame, title, alt, drawing, number, word)
         for number, frame in enumerate(drawing.frames, 1)
     )
-    live = _controls(drawing, word) if drawing.steps else ""
-    kind = ' data-live="steps"' if drawing.steps else ""
+    live = _controls(drawing, word) if drawing.steps else drawing.panel
+    data = {"live": "steps"} if drawing.steps else drawing.data
+    kind = "".join(f' data-{key}="{escape(value)}"' for key, value in data.items())
     label = escape(alt or title)
     return (
         f'<div class="fig {sizes}" data-figure="{name}" role="group" aria-label="{label}"{kind}'
         f' data-search-exclude="">'
-        f'{live}<div class="fig-frames">{frames}</div>{_legend(drawing.legend)}</div>'
+        f'<div class="fig-frames">{frames}</div>{live}{_legend(drawing.legend)}</div>'
     )
 
 
@@ -84,14 +95,16 @@ def svg(ident: str, canvas: Canvas, title: str, desc: str) -> str:
 def _frame(
     ident: str, frame: Frame, title: str, alt: str, drawing: Drawing, number: int, word: Words
 ) -> str:
-    count = len(drawing.frames)
+    count = 1 if frame.only else len(drawing.frames)
     name = title if count == 1 else f"{title} ({number}/{count})"
     picture = svg(ident, frame.canvas, name, frame.caption or alt or title)
     tag = f'<span class="fig-no">{number}</span> ' if count > 1 and not drawing.steps else ""
     caption = f'<p class="fig-cap">{tag}{escape(frame.caption)}</p>' if frame.caption else ""
     # Without JavaScript a reader sees where it begins and where it ends.
     hidden = ' hidden=""' if drawing.steps and number not in (1, count) else ""
-    return f'<div class="fig-frame"{hidden}>{caption}<div class="fig-scroll">{picture}</div></div>'
+    kind = f"fig-frame fig-{frame.only}" if frame.only else "fig-frame"
+    scroll = f'<div class="fig-scroll">{picture}</div>'
+    return f'<div class="{kind}"{hidden}>{caption}{scroll}</div>'
 
 
 def _controls(drawing: Drawing, word: Words) -> str:
@@ -100,11 +113,9 @@ def _controls(drawing: Drawing, word: Words) -> str:
         f'<button type="button" data-step="{step}" aria-label="{escape(word(label))}"'
         f' title="{escape(word(label))}">{_icon(outline)}</button>'
         for step, outline, label in (
-            ("first", "M3 3h2v10H3zM13 3v10L6 8z", "go_first"),
-            ("back", "M11 3v10L4 8z", "go_back"),
-            ("play", "M2 3v10l6-5zM8 3v10l6-5z", "go_play"),
-            ("next", "M5 3v10l7-5z", "go_next"),
-            ("last", "M11 3h2v10h-2zM3 3v10l7-5z", "go_last"),
+            ("back", BACK, "go_back"),
+            ("play", PLAY, "go_play"),
+            ("next", NEXT, "go_next"),
         )
     )
     count = len(drawing.frames)
@@ -115,9 +126,10 @@ def _controls(drawing: Drawing, word: Words) -> str:
     )
 
 
-def _icon(outline: str) -> str:
+def _icon(outlines: tuple[str, ...]) -> str:
     size = 'viewBox="0 0 16 16" width="16" height="16"'
-    return f'<svg {size} aria-hidden="true"><path d="{outline}"/></svg>'
+    paths = "".join(f'<path d="{outline}"/>' for outline in outlines)
+    return f'<svg {size} aria-hidden="true">{paths}</svg>'
 
 
 def _legend(entries: list[tuple[str, str]]) -> str:

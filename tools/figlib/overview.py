@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from . import data, traces
 from .canvas import SMALL, Canvas
 from .drawing import Drawing, Frame, figure
 from .labels import Words
-from .measure import text_width
+from .measure import text_width, wrap
 from .shapes import tokens
 
 LAYERS = (
@@ -252,3 +253,31 @@ def overview_tokens(word: Words) -> Drawing:
         ("free", word("no_kv")),
     ]
     return Drawing([Frame(canvas)], legend)
+
+
+@figure("demo")
+def demo(word: Words) -> Drawing:
+    """What the demo prints, its tokens as they were streamed."""
+    *first, last = traces.load("demo")["answers"]
+    return Drawing([_answers(first), _answers([last])], columns=2)
+
+
+def _answers(answers: list[tuple[str, list[str]]]) -> Frame:
+    canvas, y = Canvas(), 14.0
+    for question, pieces in answers:
+        for line in wrap(f"> {question}", canvas.width, SMALL, bold=True):
+            canvas.text(0, y, line, "mono bold", size=SMALL)
+            y += 18
+        x = 0.0
+        for number, piece in enumerate(pieces):
+            for part in re.split(r"(\n)", piece):
+                wide = text_width(part, SMALL, mono=True)
+                if part == "\n" or x + wide > canvas.width:
+                    x, y = 0.0, y + 18
+                if part.strip("\n"):
+                    kind = "r1 pale" if number % 2 else "r3 pale"
+                    canvas.rect(x, y - 12, wide - 0.5, 16, kind, r=2)
+                    canvas.text(x, y, part, "mono", size=SMALL)
+                    x += wide
+        y += 32
+    return Frame(canvas)

@@ -119,13 +119,14 @@ def _pool(
     y, side, step = 22.0, 32.0, 39.5
     own = {page: int(n) for n, pages in event["own"].items() for page in pages}
     in_tree = {page for node in event["nodes"] for page in node["pages"]}
+    given = in_tree | own.keys()  # what has just been evicted is nobody's, and free in a moment
     for page in range(count):
         x = 1 + page * step
-        if page in event["free"]:
+        if page in event["free"] or page not in given:
             canvas.rect(x, y, side, side, "free", key=f"q{page}")
         else:
-            cls = colour(owners.get(page, own.get(page, 1)) - 1)
-            if page in own and page not in in_tree:
+            cls = colour(owners[page] - 1)
+            if page not in in_tree:
                 canvas.rect(x, y, side, side, f"{cls} edge", key=f"q{page}")
                 canvas.hatch(x, y, side, side, cls)
                 canvas.rect(x + 8, y + 7, 16, 18, f"{cls} chip", r=3)

@@ -1,4 +1,4 @@
-"""The picture of the READMEs: the chapters as a staircase, with what each was measured to bring."""
+"""The chapters as a staircase, with what each was measured to bring: READMEs and start page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 from tools.lang import tr
+from tools.steplib import Step
 
 from . import data
 from .canvas import SMALL, Canvas
 from .charts import number
+from .drawing import Drawing, Frame, figure
 from .errors import FigureError
 from .labels import LANGUAGES, Words, words
 
@@ -59,23 +61,7 @@ def picture(name: str, language: str) -> str:
     canvas.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, "sheet", r=10)
     canvas.text(28, 46, "mini-sglang", "bold", size=26)
     canvas.text(28, 70, word("line"), "dim", size=14)
-    gains = _gains(word)
-    steps = [step for step in data.book() if step.number <= len(ICONS) - 1]
-    for step in steps:
-        index = step.number
-        x = 8 + index * STAIR
-        y = FLOOR - 62 - index * RISE
-        cls = f"r{step.part + 1}"
-        canvas.rect(x, y, STAIR - 3, FLOOR - y, f"{cls} solid", r=3)
-        canvas.text(x + 8, y + 20, f"{index:02}", "bold", size=16)
-        label = step.folder.name.partition("_")[2]
-        canvas.text(x + 8, y + 38, label, "mono", size=SMALL)
-        ICONS[index](canvas, x + 10, y - 46, cls)
-        if index in gains:
-            figure, what = gains[index]
-            canvas.text(x + 8, y + 64, figure, "bold", size=18)
-            for line, text in enumerate(what):
-                canvas.text(x + 8, y + 81 + line * 15, text, size=SMALL)
+    _stairs(canvas, word)
     canvas.line(8, FLOOR + 1, WIDTH - 8, FLOOR + 1, "line")
     canvas.text(
         WIDTH / 2,
@@ -91,6 +77,53 @@ def picture(name: str, language: str) -> str:
         f"<title>{word('title')}</title>"
         f"<style>{_style(SCHEMES[name])}</style>{canvas.body}</svg>\n"
     )
+
+
+@figure("staircase")
+def staircase(word: Words) -> Drawing:
+    """The same for the start page, whose stairs lead to their chapters; a list for a phone."""
+    wide, narrow, gains = Canvas(WIDTH), Canvas(), _gains(word)
+    _stairs(wide, word, links=True)
+    wide.text(8, 24, word("line"), "dim", size=15)
+    for step in _shown():
+        y, cls = 2 + step.number * 31.0, f"r{step.part + 1}"
+        with narrow.link(f"{step.page}/"):
+            narrow.rect(0, y, 130 + step.number * 9, 27, f"{cls} solid")
+            narrow.text(8, y + 18, f"{step.number:02}", "bold")
+            narrow.text(32, y + 18, _label(step), "mono", size=SMALL)
+        if step.number in gains:
+            gain, what = gains[step.number]
+            right = narrow.width
+            narrow.text(right, y + 12, f"{gain} {what[0]}", "bold", size=11.4, anchor="end")
+            narrow.text(right, y + 25, what[1], "dim", size=11.4, anchor="end")
+    return Drawing([Frame(wide, only="wide"), Frame(narrow, only="narrow")])
+
+
+def _shown() -> list[Step]:
+    return [step for step in data.book() if step.number < len(ICONS)]
+
+
+def _label(step: Step) -> str:
+    return step.folder.name.partition("_")[2]
+
+
+def _stairs(canvas: Canvas, word: Words, links: bool = False) -> None:
+    gains = _gains(word)
+    for step in _shown():
+        index = step.number
+        x = 8 + index * STAIR
+        y = FLOOR - 62 - index * RISE
+        cls = f"r{step.part + 1}"
+        with canvas.link(f"{step.page}/" if links else ""):
+            canvas.rect(x, y, STAIR - 3, FLOOR - y, f"{cls} solid", r=3)
+            canvas.text(x + 8, y + 20, f"{index:02}", "bold", size=16)
+            canvas.text(x + 8, y + 38, _label(step), "mono", size=SMALL)
+            ICONS[index](canvas, x + 10, y - 46, cls)
+            if index in gains:
+                gain, what = gains[index]
+                canvas.text(x + 8, y + 64, gain, "bold", size=18)
+                for line, text in enumerate(what):
+                    canvas.text(x + 8, y + 81 + line * 15, text, size=SMALL)
 
 
 def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:

@@ -30,7 +30,9 @@ RECORDERS = {
     "ch06_paged_pool": (6, part2),
     "ch07_attention": (7, part2),
     "ch08_radix_cache": (8, radix),
+    "ch08_cache_req": (8, radix),
     "ch09_sampler": (9, part3),
+    "demo": (10, part3),
     "ch10_scheduler": (10, scheduling),
 }
 
@@ -92,7 +94,8 @@ def made_by(name: str) -> dict[str, str]:
     number, recorders = RECORDERS[name]
     found = {path: version.location for path, version in tree(data.book(), number).items()}
     module = recorders.__name__.rpartition(".")[2]
-    for path in (data.book()[number].main, f"{RUNS}/{module}.py", f"{RUNS}/listening.py"):
+    main = "tools/demo.py" if name == "demo" else data.book()[number].main
+    for path in (main, f"{RUNS}/{module}.py", f"{RUNS}/listening.py"):
         found[path] = data.ROOT / path
     return {path: _file_hash(location) for path, location in found.items()}
 

@@ -161,6 +161,8 @@ def _run(book: Book, options: argparse.Namespace) -> int:
     mine = options.folder or default_workspace(step)
     yours = options.folder or (not options.book and mine.is_dir())
     folder = mine.resolve() if yours else build(book, options.number)
+    if not yours:  # of a reader's own code the example says it itself
+        print(tr("运行的是书里的代码", "this runs the book's code"), file=sys.stderr, flush=True)
     command = [python(book.root), step.main]
     return subprocess.run(command, cwd=folder, env=environment(folder), check=False).returncode
 

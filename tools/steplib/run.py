@@ -174,6 +174,7 @@ def run_tests(
     slow_files: Iterable[str] = (),
     *,
     brief: bool = False,
+    small_first: bool = False,
     show: bool = False,
     seconds: int = 0,
     tell: Tell = lambda told: None,
@@ -181,7 +182,7 @@ def run_tests(
     """Run test files of a built step in one process; `show` lets pytest print as it goes.
 
     `brief`: what is printed of a failure is what the report says, which saves half of the time
-    where many fail.
+    where many fail. `small_first`: larger tests come later, and wait until the smaller ones pass.
     `seconds`: how long a test may take (a slow one ten times that; 0: as long as it likes). `tell`
     gets what the plugin tells, when it does.
     """
@@ -195,6 +196,7 @@ def run_tests(
             # Installed plugins cost a second per run, and a step's tests are to need none.
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "STEPS_SLOW_FILES": ":".join(slow_files),
+            "STEPS_SMALL_FIRST": "1" if small_first else "",
         }
         command = [interpreter, "-m", "pytest", "-p", "steps_report", "-p", "no:cacheprovider"]
         command += [f"--rootdir={tree}", "-o", "addopts=", "-q"]

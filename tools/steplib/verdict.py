@@ -94,12 +94,16 @@ def print_verdict(book: Book, step: Step, folder: Path, verdict: Verdict) -> Non
         return
     report = verdict.earlier or verdict.own
     red = [name for name, test in report.tests.items() if test.outcome not in SIGNS]
+    waiting = [name for name in red if report.tests[name].outcome == "not run"]
     if verdict.earlier:
-        count = len(red) + len(report.broken)
+        count = len(red) - len(waiting) + len(report.broken)
         zh = f"退步：这一章过了，前面的 {count} 项却不再通过"
         print(tr(zh, f"regression: this chapter passes, {count} of the earlier tests no longer do"))
     else:
         print(counted(step, report))
+    if waiting and not report.ended:
+        zh = f"较小的测试还没全过，{len(waiting)} 项较大的这次没跑"
+        print(tr(zh, f"{len(waiting)} larger tests wait until the smaller ones pass"))
     for change, what in (
         (False, tr("还没写的函数", "not written yet")),
         (True, tr("标着要改的函数", "marked as to be changed")),

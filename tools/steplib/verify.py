@@ -94,7 +94,7 @@ class _Runs:
         if todo:
             found = run_tests(
                 self._python, self._folder, todo, todo if slow else (), brief=True,
-                seconds=SECONDS, tell=self._tell,
+                small_first=True, seconds=SECONDS, tell=self._tell,
             )  # fmt: skip
         for path in todo:
             tests = {name: test for name, test in found.tests.items() if _is_of(name, path)}

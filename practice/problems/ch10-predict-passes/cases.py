@@ -24,7 +24,8 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             "requests": {"T": [50, 3], "U": [45, 3], "V": [60, 1]},
         },
     }
-    label = "三支队伍，请求写成 [提示词的 token 数, 输出的 token 数]", (
-        "three waiting lines; a request is [tokens of the prompt, tokens of the output]"
+    label = (
+        "三支队伍，请求写成 [提示词的 token 数, 输出的 token 数]",
+        "three waiting lines; a request is [tokens of the prompt, tokens of the output]",
     )
     return {"sample": [Case(*label, ops=trace)]}

@@ -18,8 +18,8 @@ export function header({ book = false } = {}) {
     el(
       "nav",
       { "aria-label": TEXTS.site },
-      el("a", { href: "/" }, TEXTS.problems),
       book ? bookLink : null,
+      el("a", { href: "/", "aria-current": "true" }, TEXTS.problems),
     ),
     el("div", { class: "switches" }, languageButton(), themeButton()),
   );

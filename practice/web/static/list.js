@@ -15,7 +15,7 @@ export function listPage(main, all) {
       { class: "list" },
       el("h1", {}, TEXTS.problems),
       chapters.length ? standing(all) : el("p", {}, TEXTS.noProblems),
-      chapters.map((chapter) => section(chapter, all.book)),
+      chapters.map((chapter) => section(chapter, all)),
       all.broken.length ? broken(all.broken) : null,
     ),
   );
@@ -49,7 +49,7 @@ function standing(all) {
   );
 }
 
-function section(chapter, book) {
+function section(chapter, { book, verified }) {
   const heading = `chapter-${chapter.number}`;
   return el(
     "section",
@@ -62,6 +62,9 @@ function section(chapter, book) {
         { id: heading },
         el("span", { class: "number" }, String(chapter.number).padStart(2, "0")),
         el("span", {}, chapter.title),
+        verified.includes(chapter.number)
+          ? el("span", { class: "verified" }, "✓ ", el("span", {}, TEXTS.verified))
+          : null,
       ),
       book && chapter.page ? bookLink(chapter.page, TEXTS.readChapter) : null,
     ),

@@ -3,7 +3,7 @@
 const t = (zh, en) => ({ zh, en });
 
 export const TEXTS = {
-  brand: t("mini-sglang 练习", "mini-sglang practice"),
+  brand: t("手写 mini-sglang", "Build mini-sglang"),
   skip: t("跳到正文", "Skip to the content"),
   skipEditor: t("跳到编辑器", "Skip to the editor"),
   problems: t("题目", "Problems"),
@@ -32,6 +32,7 @@ export const TEXTS = {
   allDone: t("全部通过了。", "All accepted."),
   broken: t("有些题目读不出来：", "Some problems could not be read:"),
   chapter: (n) => t(`第 ${n} 章`, `Chapter ${n}`),
+  verified: t("verify 通过了", "passes verify"),
   readChapter: t("读这一章", "Read the chapter"),
   noProblems: t(
     "没有题目：practice/problems 里什么都没有。",

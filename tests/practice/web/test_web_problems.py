@@ -63,8 +63,12 @@ def test_the_list_is_by_chapter_with_titles_numbers_and_what_is_next(reader: Rea
     for chapter in found["chapters"]:
         step = engine.book_of(ROOT)[chapter["number"]]
         assert chapter["page"] == step.page and chapter["title"] == step.title
+    assert found["verified"] == []
     accept(HERE[0].id)
+    with Progress() as progress:  # as `steps.py verify` does
+        progress.store.put("steps", {"step": 1, "at": "today"})
     found = reader.get("/api/problems")
+    assert found["verified"] == [1]
     assert found["done"] == 1 and found["next"] == HERE[1].id
     assert found["chapters"][0]["problems"][0]["state"] == "accepted"
 

@@ -36,7 +36,10 @@ def ch01_req(_: None) -> Trace:
 
 
 def ch02_layers(_: None) -> Trace:
-    """Which rows of attention a changed token reaches, and the angles of RoPE."""
+    """Which rows of attention a changed token reaches; RoPE's angles, and a product of all pairs.
+
+    One query and one key, each turned to every position: what is left is what RoPE adds.
+    """
     import torch
 
     names = run_example("ch02_layers")
@@ -45,6 +48,9 @@ def ch02_layers(_: None) -> Trace:
     dim, positions = 8, list(range(7))
     rotation = Rotary(RotaryConfig(dim, 1e4)).at(torch.tensor(positions))
     angles = torch.atan2(rotation.sin, rotation.cos)[:, 0]  # [position, pair]
+    query, key = torch.randn(2, 1, 1, dim, generator=torch.Generator().manual_seed(3))
+    turned = [rotation.apply(one.repeat(len(positions), 1, 1))[:, 0] for one in (query, key)]
+    products = turned[0] @ turned[1].T  # [position of the query, position of the key]
     return {
         "tokens": names["N"],
         "changed": 5,
@@ -52,6 +58,7 @@ def ch02_layers(_: None) -> Trace:
         "head_dim": dim,
         "positions": positions,
         "angles": [[round(a, 4) for a in row] for row in angles.T.tolist()],
+        "products": [[round(product, 3) for product in row] for row in products.tolist()],
     }
 
 

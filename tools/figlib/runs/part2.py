@@ -38,6 +38,26 @@ def ch05_kv_cache(_: None) -> Trace:
         "num_rows": len(pool.k_cache(0)) // names["llm"].engine.max_seq_len,
         "max_seq_len": names["llm"].engine.max_seq_len,
         "bytes": pool.num_bytes,
+        "cone": _cone(names["llm"]),
+    }
+
+
+def _cone(llm: Any) -> Trace:
+    """How much the KV of two texts that differ in one token differs, by layer and position."""
+    from minisgl.core import SamplingParams
+    from minisgl.engine.engine import Engine
+
+    places: list[Any] = []
+    listen(Engine, "forward_batch", lambda _, __, batch: places.append(batch.out_loc))
+    ids = [llm.tokenizer(f"The small {pet} sat on the old mat").input_ids for pet in ("cat", "dog")]
+    buffer, kept = llm.engine.ctx.kv_cache._buffer, list[Any]()
+    for one in ids:
+        llm.generate([one], SamplingParams(max_tokens=1))
+        kept.append(buffer[:, :, places[-1]].flatten(3).double())  # [2, layer, position, number]
+    change = (kept[0] - kept[1]).norm(dim=(0, 3)) / kept[0].norm(dim=(0, 3))
+    return {
+        "pieces": [[llm.tokenizer.decode([token]) for token in one] for one in ids],
+        "change": [[round(value, 3) for value in row] for row in change.tolist()],
     }
 
 

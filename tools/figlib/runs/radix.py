@@ -156,3 +156,37 @@ def ch08_radix_cache(_: None) -> Trace:
         "page_size": manager._page_size,
         "events": recorder.events,
     }
+
+
+def ch08_cache_req(_: None) -> Trace:
+    """One call of `cache_req`, of a request whose text another has brought meanwhile, in part."""
+    import torch
+
+    from minisgl.core import Req, SamplingParams
+    from minisgl.kvcache.manager import CacheManager
+    from minisgl.kvcache.radix_tree import RadixTree
+
+    size, rows = 2, torch.zeros(3, 16, dtype=torch.int32)
+    manager = CacheManager(16, size, rows)
+
+    def come(row: int, text: str) -> Any:
+        ids = [ord(letter) for letter in text]
+        handle: Any = manager.reserve(row, ids, len(ids) + 2)
+        tokens = torch.tensor(ids, dtype=torch.int32)
+        return Req(tokens, row, handle.cached_len, 3, 0, SamplingParams(), handle)
+
+    def computed(req: Any) -> Any:
+        req.complete_one()
+        return req
+
+    manager.cache_req(computed(come(0, "abcde")))
+    twin, req = come(1, "abcdefghx"), come(2, "abcdefghijklm")
+    manager.cache_req(computed(twin))
+    computed(req)
+    seen: Trace = {"text": "".join(map(chr, req.input_ids.tolist())), "page_size": size}
+    seen |= {"old": req.cache_handle.pages, "old_prefix": req.cache_handle.prefix.pages()}
+    seen |= {"tree": manager._tree.pages(), "free": manager._allocator.free_pages()}
+    listen(RadixTree, "insert", lambda prefix, *_: seen.update(prefix=prefix.pages()))
+    manager.cache_req(req)
+    seen |= {"pages": req.cache_handle.pages, "free_after": manager._allocator.free_pages()}
+    return seen

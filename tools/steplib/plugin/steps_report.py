@@ -3,7 +3,8 @@
 The step's process loads it by name (`-p steps_report`); nothing else of the tools is importable
 there. STEPS_REPORT names the file to write, STEPS_SLOW_FILES (joined by `:`) the test files whose
 slow tests are to run, STEPS_SECONDS how long a test may take (a slow one ten times as long; 0: for
-ever), STEPS_NO_END what is said of one that takes longer.
+ever), STEPS_NO_END what is said of one that takes longer. With STEPS_SMALL_FIRST the large
+tests come behind the small, the slow last, and none runs where a smaller one has failed.
 """
 
 import json
@@ -19,6 +20,7 @@ import pytest
 
 SECONDS = int(os.environ.get("STEPS_SECONDS", "0"))
 SLOW_SECONDS = 10 * SECONDS
+SMALL_FIRST = bool(os.environ.get("STEPS_SMALL_FIRST"))
 MOST = 200  # characters of a value
 TREE = os.environ["MINISGL_TREE"] + os.sep
 
@@ -70,9 +72,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         entry = {"outcome": "not run", "phase": "", "reason": "", "guard": guard, "large": large}
         _tests[item.nodeid] = entry
     _tell("collected", tests=_tests, slow_left_out=left_out)
+    if SMALL_FIRST:
+        kept.sort(key=_size)
+    items[:] = kept
     if gone:
-        items[:] = kept
         config.hook.pytest_deselected(items=gone)
+
+
+def _size(item: pytest.Item) -> int:
+    return _tests[item.nodeid]["large"] + (item.get_closest_marker("slow") is not None)
 
 
 def pytest_exception_interact(node: Any, call: Any, report: Any) -> None:
@@ -87,13 +95,18 @@ def pytest_exception_interact(node: Any, call: Any, report: Any) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, Any, Any]:
     global _limit
     _limit = SLOW_SECONDS if item.get_closest_marker("slow") else SECONDS
     _compared.clear()
     _tell("begin", name=item.nodeid, seconds=_limit)
     result = yield
     _tell("test", name=item.nodeid, **_tests[item.nodeid])
+    failed = any(one["outcome"] == "failed" for one in _tests.values())
+    if SMALL_FIRST and failed and nextitem and _size(nextitem) > _size(item):
+        item.session.shouldstop = "the small tests first"
     return result
 
 

@@ -12,9 +12,9 @@ class Scheduler:
                 self._end(request, "error", error)
             return
         tokens = next_tokens.tolist()
-        self._record("result", tokens={r.uid: t for r, t in zip(requests, tokens)})
+        self._record("result", tokens={r.uid: t for r, t in zip(requests, tokens, strict=True)})
         logprobs = output.logprobs.read(tokens) if output.logprobs else [None] * len(tokens)
-        taken = list(zip(requests, next_tokens.split(1), logprobs))
+        taken = list(zip(requests, next_tokens.split(1), logprobs, strict=True))
         for request, token, _ in taken:
             if int(token) < 0:
                 self._end(request, "error", RuntimeError("no scores"))

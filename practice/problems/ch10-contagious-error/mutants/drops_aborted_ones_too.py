@@ -11,6 +11,7 @@ class Scheduler:
             requests.pop(request.uid, None)
         if holds:
             # KV of a pass that failed may be wrong: nobody else shall read it.
-            (self._cache.drop if reason in ("error", "abort", "timeout") else self._cache.free)(request.req)
+            spoilt = reason in ("error", "abort", "timeout")
+            (self._cache.drop if spoilt else self._cache.free)(request.req)
             self._table.free(request.req.table_idx)
         self._record("finish", uid=request.uid, reason=reason)

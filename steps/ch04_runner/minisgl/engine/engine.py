@@ -27,7 +27,7 @@ class Engine:
         """Load the model; `progress` shows a bar.
 
         Raises:
-            ValueError: there is no such model, or it cannot be computed right.
+            ValueError: there is no such model, or it cannot be computed correctly.
         """
         self.folder = resolve_model(config.model)
         self.model, self.model_config = load_model(
@@ -41,7 +41,7 @@ class Engine:
     def forward_batch(self, batch: Batch) -> ForwardOutput:
         """Compute the tokens of the one request in the batch, and choose its next.
 
-        All that the scheduler fills in of a batch must be there.
+        The scheduler must have set its fields of the batch.
         """
         assert batch.size == 1, "dense attention takes all tokens of a batch for one text"
         set_global_ctx(self.ctx)

@@ -68,11 +68,11 @@ class LLM:
         """
         pairs = paired(as_prompts(prompts), sampling_params)
         requests = [self._checked(*pair) for pair in pairs]
-        bar = tqdm(total=len(requests), desc="generate", disable=not progress)
-        with bar, self._opened(requests):
-            while any(request.finish_reason is None for request in requests):
-                self.scheduler.step()
-                bar.update(sum(request.finish_reason is not None for request in requests) - bar.n)
+        # Only a bar that is shown: tqdm takes a lock of all threads, and Ctrl-C may leave it taken.
+        with self._opened(requests):
+            for request in tqdm(requests, desc="generate") if progress else requests:
+                while request.finish_reason is None:
+                    self.scheduler.step()
         return [self._output(request) for request in requests]
 
     def chat(

@@ -15,8 +15,10 @@ def completion(
     On their own some tokens decode to something else: the first word loses the space before it
     in many vocabularies, and a character that the prompt began lacks its first bytes.
     """
-    begun = decode(tokenizer, prompt_ids).rstrip("\ufffd")  # the mark of an unfinished character
-    return decode(tokenizer, [*prompt_ids, *token_ids])[len(begun) :]
+    prompt, whole = decode(tokenizer, prompt_ids), decode(tokenizer, [*prompt_ids, *token_ids])
+    # Where the answer completes a character, the mark of its beginning is gone from the whole.
+    begun = prompt if whole.startswith(prompt) else prompt.rstrip("\ufffd")
+    return whole[len(begun) :]
 
 
 def decode(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> str:

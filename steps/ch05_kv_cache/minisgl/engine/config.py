@@ -18,8 +18,8 @@ class EngineConfig:
     """What to load and how to compute it.
 
     `model` is a Hugging Face folder or a repository of the hub. `dtype` None means fp32 on a
-    CPU, whose 16-bit products are slow, and bf16 on a GPU. `seed` is the root of the seeds of
-    all requests that bring none. The KV cache has `max_running_reqs` rows of `max_seq_len` tokens;
+    CPU, whose 16-bit products are slow, and bf16 on a GPU. Requests without a seed of their
+    own derive theirs from `seed`. The KV cache has `max_running_reqs` rows of `max_seq_len` tokens;
     None for the latter means the model's context, but no more than 8192 tokens.
     """
 
@@ -40,4 +40,5 @@ class EngineConfig:
     @property
     def compute_dtype(self) -> torch.dtype:
         """`dtype`, or what suits the device."""
-        return self.dtype or (torch.float32 if self.device == "cpu" else torch.bfloat16)
+        on_cpu = str(self.device).startswith("cpu")  # "cpu:0" is one too
+        return self.dtype or (torch.float32 if on_cpu else torch.bfloat16)

@@ -16,11 +16,11 @@ class PageAllocator:
 
     @property
     def num_free(self) -> int:
-        """How many pages are nobody's."""
+        """How many pages are free."""
         return len(self._free)
 
     def allocate(self, count: int) -> list[int]:
-        """`count` pages that are nobody's; the caller has made sure that so many are free."""
+        """Take `count` free pages; the caller has checked that there are enough."""
         assert count <= self.num_free, f"{count} pages asked for, {self.num_free} are free"
         return [self._free.popitem()[0] for _ in range(count)]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 class PageAllocator:
     """Hands out pages, as runs of neighbours where it can.
 
-    Any free page would be right; a run can be read in place, while scattered pages must be
+    Any free page would do, but a run can be read in place, while scattered pages must be
     gathered first. The free pages are kept as sorted runs, none of which touch.
     """
 
@@ -18,7 +18,7 @@ class PageAllocator:
         self._runs = [(0, num_pages)]  # (first page, page after the last), ascending
 
     def allocate(self, count: int) -> list[int]:
-        """`count` pages that are nobody's; the caller has made sure that so many are free.
+        """Take `count` free pages; the caller has checked that there are enough.
 
         The smallest run that holds them all is cut; if there is none, the longest ones are used up.
         """

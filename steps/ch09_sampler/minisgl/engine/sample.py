@@ -144,7 +144,7 @@ def apply_penalty(scores: torch.Tensor, penalty: Penalty) -> None:
     seen[generated] = True
     factor = float(params.repetition_penalty)
     repeated = torch.where(scores > 0, scores / factor, scores * factor)
-    # Infinite scores would make a softmax of no numbers.
+    # Infinite scores would make the softmax NaN.
     scores.copy_(torch.where(seen, repeated.nan_to_num(), scores))
     counts = torch.zeros_like(scores).index_add_(0, generated, torch.ones_like(generated).float())
     scores -= params.presence_penalty * (counts > 0) + params.frequency_penalty * counts

@@ -15,7 +15,7 @@ class GenerateOutput:
     `token_ids` holds every generated token, the one that ended the request included; `text`
     leaves special tokens out. `finish_reason` is `"stop"` when the model ended its answer and
     `"length"` when `max_tokens` or the longest text that the engine computes did.
-    `num_cached_tokens` of the prompt were not computed again: an earlier request had begun alike.
+    `num_cached_tokens` tokens of the prompt came from the cache of earlier requests.
     `logprobs` has an entry per token where the request asked for it.
     """
 
