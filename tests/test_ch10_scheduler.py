@@ -543,12 +543,12 @@ def apart(uid: int, length: int = 5) -> list[int]:
 
 def test_who_is_admitted_has_a_row_and_pages_and_is_in_prefill() -> None:
     place = Admission()
-    request = place.add([5, 6, 7, 8, 9, 10], output_len=4)
+    request = place.add([5, 6, 7, 8, 9, 10], output_len=3)
     assert place.schedule() == [0]
     req = request.req
     assert (request.state, req.uid, req.cached_len, req.device_len) == (State.PREFILL, 0, 0, 6)
-    assert (req.output_len, req.sampling_params) == (4, request.sampling_params)
-    assert len(req.cache_handle.pages) == 3  # nine tokens with KV: the last has none
+    assert (req.output_len, req.sampling_params) == (3, request.sampling_params)
+    assert len(req.cache_handle.pages) == 2  # eight tokens with KV: the last has none
     assert place.table.token_pool[req.table_idx, :6].tolist() == [5, 6, 7, 8, 9, 10]
     assert not place.manager.waiting
     place.table.check_invariants([req])
@@ -845,6 +845,21 @@ def test_a_token_that_ends_an_answer_ends_it_at_once() -> None:
     assert (other.token_ids, other.finish_reason) == (answer, "length")
     assert (own.token_ids, own.finish_reason) == (answer[:1], "stop")
     assert server.is_empty()
+
+
+def test_the_sampler_is_told_what_may_not_end_an_answer_yet() -> None:
+    server, seen = Server(eos_ids=[2]), []
+    original = server.engine.forward_batch
+
+    def watch(batch: Batch) -> Any:
+        seen.append({row: {*ids} for row, ids in batch.sampling_args.banned})
+        return original(batch)
+
+    server.add(apart(0), 3)
+    server.add(apart(1), 3, min_tokens=2, stop_token_ids=[9])
+    with passes_by(server.engine, watch):
+        server.step(3)
+    assert seen == [{1: {2, 9}}, {1: {2, 9}}, {}]
 
 
 def test_200_requests_go_over_4_rows() -> None:

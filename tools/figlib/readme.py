@@ -17,8 +17,8 @@ from .labels import LANGUAGES, Words, words
 
 ASSETS = data.ROOT / "docs" / "assets"
 SCHEMES = {"light": "default", "dark": "slate"}
-WIDTH, HEIGHT, STAIR, RISE = 976.0, 397.0, 96.0, 25.0
-FLOOR = 365.0
+WIDTH, HEIGHT, STAIR, RISE = 976.0, 422.0, 87.2, 25.0
+FLOOR = 390.0
 FONTS = "Helvetica,Arial,'PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
 
 
@@ -135,12 +135,14 @@ def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
     ttft = data.bench_rows("ch08_ttft")[-1]
     rows_of_32 = [row for row in data.bench_rows("ch09_sample") if row["rows"] == 32]
     top_p = next(row for row in rows_of_32 if row["kind"] == "top-p 0.9")
+    joining = data.bench_rows("ch10_scheduler")[-1]
     return {
         5: (f"{number(cache['ratio'])}×", word("cache", n=f"{cache['length']:,}").split("|")),
         6: (str(pool["requests"]), word("pool", n=rows["requests"]).split("|")),
         7: (f"{number(batch['speedup'])}×", word("batch", n=batch["batch_size"]).split("|")),
         8: (f"{number(ttft['ratio'])}×", word("ttft", n=f"{ttft['prefix_tokens']:,}").split("|")),
         9: (f"{number(top_p['ratio'])}×", word("top_p", n=top_p["rows"]).split("|")),
+        10: (f"{number(joining['speedup'])}×", word("joining").split("|")),
     }
 
 
@@ -238,4 +240,11 @@ def _chosen(canvas: Canvas, x: float, y: float, cls: str) -> None:
     canvas.line(x, y + 28, x + 70, y + 28, "dash")
 
 
-ICONS = (_loop, _lengths, _heads, _stack, _text, _kept, _pages, _ragged, _tree, _chosen)
+def _joining(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for row, bars in enumerate((((0, 2), (2, 4)), ((0, 5),), ((0, 3), (3, 3)))):
+        for index, (left, wide) in enumerate(bars):
+            kind = f"{cls} {'strong' if index else 'edge'}"
+            canvas.rect(x + left * 12, y + row * 13, wide * 12 - 2, 10, kind, r=2)
+
+
+ICONS = (_loop, _lengths, _heads, _stack, _text, _kept, _pages, _ragged, _tree, _chosen, _joining)
