@@ -57,7 +57,7 @@ def test_a_digit_of_a_record_moves_the_book(key: str, copy: Path) -> None:
         (number, column)
         for number, row in enumerate(json.loads(kept)["rows"])
         for column, figure in row.items()
-        if isinstance(figure, float)
+        if isinstance(figure, int | float)
     ]
     try:
         assert any(moves(*figure) for figure in figures), f"no page shows bench/{key}.json"
