@@ -116,14 +116,14 @@ def _stairs(canvas: Canvas, word: Words, links: bool = False) -> None:
         cls = f"r{step.part + 1}"
         with canvas.link(f"{step.page}/" if links else ""):
             canvas.rect(x, y, STAIR - 3, FLOOR - y, f"{cls} solid", r=3)
-            canvas.text(x + 8, y + 20, f"{index:02}", "bold", size=16)
-            canvas.text(x + 8, y + 38, _label(step), "mono", size=SMALL)
-            ICONS[index](canvas, x + 10, y - 46, cls)
+            canvas.text(x + 5, y + 20, f"{index:02}", "bold", size=16)
+            canvas.text(x + 5, y + 38, _label(step), "mono", size=11.2)
+            ICONS[index](canvas, x + 6, y - 46, cls)
             if index in gains:
                 gain, what = gains[index]
-                canvas.text(x + 8, y + 64, gain, "bold", size=18)
+                canvas.text(x + 5, y + 64, gain, "bold", size=18)
                 for line, text in enumerate(what):
-                    canvas.text(x + 8, y + 81 + line * 15, text, size=SMALL)
+                    canvas.text(x + 5, y + 81 + line * 14, text, size=11.2)
 
 
 def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
