@@ -1,4 +1,4 @@
-"""Chapter 10: who comes joins at the next step, who is done leaves at once.
+"""Chapter 10: a request joins at the next step and leaves as soon as it is done.
 
 The same eight requests are served twice and drawn pass by pass: in static batches, and as the
 scheduler does it. Then one request is followed through its states, others end early, and requests
@@ -51,7 +51,7 @@ def timelines() -> None:
     def requests() -> list[Request]:
         return [request(*pair) for pair in zip(prompts, LENGTHS, strict=True)]
 
-    serve(requests())  # their prompts are in the cache from now on, for both
+    serve(requests())  # a warm-up: the first passes are slow
     for name, size in ((tr("静态", "static"), 4), (tr("连续", "continuous"), 8)):
         everybody = requests()
         groups = [everybody[i : i + size] for i in range(0, len(everybody), size)]

@@ -191,10 +191,6 @@ def digest() -> str:
     return hashlib.sha256(repr(events).encode()).hexdigest()
 
 
-def test_a_trace_is_a_function_of_its_inputs() -> None:
-    assert digest() == digest()
-
-
 def test_a_trace_is_the_same_in_another_process() -> None:
     """There, strings and sets have another order."""
     code = "import test_ch10_workloads; print(test_ch10_workloads.digest())"

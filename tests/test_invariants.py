@@ -333,7 +333,7 @@ def test_an_interrupt_at_any_line_of_a_batch_leaves_nothing_behind(
     with llm() as model:
         expected = short(model)
         num_lines = lines_of(lambda: short(model))
-        points = range(1 + page_size % 3, num_lines, 3)  # each line, over the page sizes
+        points = range(1 + page_size // 3 % 3, num_lines, 3)  # each line, over the page sizes
         num_interrupted = 0
         for at in points:
             try:

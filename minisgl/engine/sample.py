@@ -76,24 +76,15 @@ def make_args(
     if not all(p.is_greedy for p in params):
         uniforms = [_uniform_of(req, seed) for req in reqs]
         filters = make_filters(params, uniforms, vocab_size, token_pool.device)
-    penalties = []
+    penalties, banned = [], []
     for row, req in enumerate(reqs):
         if req.sampling_params.has_penalties:
             known = token_pool[req.table_idx, : req.device_len].long()
             parts = known[: req.prompt_len], known[req.prompt_len :]
             penalties.append(Penalty(row, req.sampling_params, *parts))
-    banned = [
-        (
-            row,
-            [
-                token_id
-                for token_id in req.sampling_params.end_ids(eos_ids)
-                if token_id < vocab_size
-            ],
-        )
-        for row, req in enumerate(reqs)
-        if req.device_len - req.prompt_len < req.sampling_params.min_tokens
-    ]
+        if req.device_len - req.prompt_len < req.sampling_params.min_tokens:
+            ends = req.sampling_params.end_ids(eos_ids)
+            banned.append((row, [token_id for token_id in ends if token_id < vocab_size]))
     return SamplingArgs(filters, penalties, [p.logprobs for p in params], banned)
 
 
@@ -144,6 +135,7 @@ def sample(logits: torch.Tensor, args: SamplingArgs) -> torch.Tensor:
         for penalty in args.penalties:
             apply_penalty(logits[penalty.row], penalty)
         for row, token_ids in args.banned:
+            # Not minus infinity: where every token is banned, the softmax would be NaN.
             logits[row, token_ids] = torch.finfo(logits.dtype).min
         tokens = logits.argmax(dim=-1)
     if args.filters is not None:

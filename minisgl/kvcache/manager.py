@@ -43,7 +43,7 @@ class CacheManager:
         self._tree = RadixTree(self._page_size)
 
     def num_cached_tokens(self, input_ids: list[int]) -> int:
-        """How many of these tokens, from the first one on, need not be computed again."""
+        """How many of these tokens, from the first on, are cached; asking is a use of them."""
         return self._tree.match(input_ids).cached_len
 
     def reserve(self, table_idx: int, input_ids: list[int], num_tokens: int) -> CacheHandle | None:
@@ -94,7 +94,7 @@ class CacheManager:
         self.drop(req)
 
     def drop(self, req: Req) -> None:
-        """Let `req` go, and what the tree does not have of its KV with it."""
+        """Release `req` without keeping its KV: pages that the tree does not have become free."""
         self._allocator.free(self._own_pages(req))
         self._tree.unlock(_handle(req).prefix)
 

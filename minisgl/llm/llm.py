@@ -36,7 +36,7 @@ class LLM:
         """`model` and `options` are the fields of `EngineConfig`.
 
         Raises:
-            ValueError: there is no such model, or it cannot be computed right.
+            ValueError: there is no such model, or the engine does not support it.
         """
         engine = Engine(EngineConfig(model, **options), progress)
         self.tokenizer = load_tokenizer(engine.folder)
@@ -74,8 +74,9 @@ class LLM:
         it has and the reason `"timeout"`.
 
         Raises:
-            ValueError: a prompt or a parameter that cannot be followed; nothing is computed then.
-            RuntimeError: the LLM is closed, or the computation of the batch failed.
+            ValueError: a prompt or a parameter is invalid; nothing is computed then.
+            RuntimeError: the LLM is closed, or a request failed; the answers of the others are lost
+                then.
         """
         pairs = paired(as_prompts(prompts), sampling_params)
         requests = [self._checked(*pair, timeout, queue_timeout) for pair in pairs]
@@ -120,7 +121,7 @@ class LLM:
         return self._stream(self._checked(*pair, timeout, queue_timeout))
 
     def close(self) -> None:
-        """Release the model's memory; the object answers no more. May be called twice."""
+        """Release the model's memory; any later call is a RuntimeError. May be called twice."""
         self._scheduler = None
 
     def __enter__(self) -> LLM:
@@ -145,8 +146,7 @@ class LLM:
             )
         # A copy, so that the caller's later changes do not reach a running request.
         params = replace(params, stop_token_ids=tuple(params.stop_token_ids))
-        output_len = min(params.max_tokens, room)
-        return Request(next(self._uids), ids, output_len, params, timeout, queue)
+        return Request(next(self._uids), ids, min(params.max_tokens, room), params, timeout, queue)
 
     @contextmanager
     def _opened(self, requests: list[Request]) -> Iterator[None]:
@@ -157,9 +157,10 @@ class LLM:
                     self.scheduler.add(request)
             yield
         finally:
-            for request in requests:
-                if self._scheduler is not None:
-                    self._scheduler.abort(request.uid)
+            scheduler = self._scheduler  # read once: another thread may close the LLM
+            if scheduler is not None:
+                for request in requests:
+                    scheduler.abort(request.uid)
 
     def _output(self, request: Request) -> GenerateOutput:
         detokenizer = Detokenizer(self.tokenizer, request.input_ids)
@@ -179,10 +180,12 @@ class LLM:
         with self._opened([request]):
             while reason is None:
                 with self._lock:
-                    if num_sent == len(request.token_ids):
+                    if num_sent == len(request.token_ids) and request.finish_reason is None:
                         self.scheduler.step(monotonic())
                     news = request.token_ids[num_sent:]
-                    reason = None if request.finish_reason is None else _reason(request)
+                    # An error is raised once the tokens before it have been read.
+                    if request.finish_reason and not (news and request.finish_reason == "error"):
+                        reason = _reason(request)
                 num_sent += len(news)
                 # A request that was aborted or late does not end with a token.
                 pieces = [[token_id] for token_id in news] or [[]] * (reason is not None)

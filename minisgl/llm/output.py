@@ -13,9 +13,9 @@ class GenerateOutput:
     """A finished request.
 
     `token_ids` holds every generated token, the one that ended the request included; `text`
-    leaves special tokens out. `finish_reason` is `"stop"` when the model ended its answer and
-    `"length"` when `max_tokens` or the longest text that the engine computes did, `"timeout"` and
-    `"abort"` when somebody else did. `num_cached_tokens` tokens of the prompt came from the cache
+    leaves special tokens out. `finish_reason` is `"stop"` at the model's own end or one
+    of `stop_token_ids`, `"length"` at `max_tokens` or the engine's `max_seq_len`, `"timeout"` or
+    `"abort"` when it was ended early. `num_cached_tokens` tokens of the prompt came from the cache
     of earlier requests.
     `logprobs` has an entry per token where the request asked for it.
     """

@@ -1,1 +1,1 @@
-"""Who is computed when."""
+"""Scheduling: which requests are computed in each step."""

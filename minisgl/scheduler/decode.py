@@ -1,4 +1,4 @@
-"""Who gets one more token in this step."""
+"""Which requests decode in a step."""
 
 from __future__ import annotations
 

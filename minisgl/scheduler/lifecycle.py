@@ -20,10 +20,10 @@ class State(Enum):
     """What is being done for a request."""
 
     WAITING = "waiting"  # nothing yet: it holds no row and no page
-    PREFILL = "prefill"  # its prompt is computed
+    PREFILL = "prefill"  # its prompt is being computed
     DECODE = "decode"  # a token per step
-    FINISHED = "finished"  # it said all that it had to say
-    ABORTED = "aborted"  # ended from outside
+    FINISHED = "finished"  # its answer is complete
+    ABORTED = "aborted"  # cancelled, too late, or failed
 
 
 _NEXT = {

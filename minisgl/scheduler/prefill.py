@@ -1,4 +1,4 @@
-"""Who is let in, and whose prompt is computed in this step."""
+"""Admission: which requests get a row and pages, and have their prompts computed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from minisgl.scheduler.lifecycle import State
 from minisgl.scheduler.request import Request
 from minisgl.scheduler.table import TableManager
 
-# A second pass costs at least one reading of the weights. In that time about so many tokens of a
-# prompt are computed (bench/ch10_sharing.json): to wait for fewer would be the longer way.
+# A second pass costs at least one reading of the weights, about as long as this many tokens of a
+# prompt take (bench/ch10_sharing.json): for fewer, waiting does not pay.
 MIN_SHARED_TOKENS = 32
 
 

@@ -39,12 +39,11 @@ class Request:
         """Go to the last state, for this reason."""
         state = last_state(reason)
         check_transition(self.state, state)
-        self.finish_reason, self.error, self.state = reason, error, state
+        self.error, self.finish_reason, self.state = error, reason, state
 
     def is_late(self, now: float) -> bool:
-        """Whether a time-out has passed at the time of a step, whose first one is the arrival."""
-        if self.arrival is None:
-            self.arrival = now
+        """Whether a limit has passed at `now`, in seconds; the first call sets the arrival."""
+        self.arrival = now if self.arrival is None else self.arrival
         limits = [self.timeout] + [self.queue_timeout] * (self.state is State.WAITING)
         return any(limit is not None and now - self.arrival >= limit for limit in limits)
 

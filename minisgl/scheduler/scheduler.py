@@ -1,8 +1,9 @@
-"""The scheduler: who comes joins at the next step, who has ended leaves at once."""
+"""The scheduler: a new request joins at the next step, a finished one leaves at once."""
 
 from __future__ import annotations
 
 from collections import deque
+from traceback import clear_frames
 from typing import Any
 
 import torch
@@ -51,7 +52,8 @@ class Scheduler:
                 f"a request, its output included, must have at most {self.engine.max_seq_len} "
                 f"tokens, got {length}: shorten it, or set max_seq_len and num_pages higher"
             )
-        assert request.uid not in self._prefill.waiting, f"there is a request {request.uid} already"
+        live = self._prefill.waiting, self._prefill.running, self._decode.running
+        assert not any(request.uid in one for one in live), f"request {request.uid} exists already"
         self._prefill.waiting[request.uid] = request
         self._record("add", uid=request.uid, num_tokens=len(request.input_ids))
 
@@ -64,7 +66,7 @@ class Scheduler:
         self._aborted.append(uid)
 
     def step(self, now: float = 0.0) -> None:
-        """Compute one batch: the prompts of those who can be admitted, else a token for all others.
+        """Compute one batch: the prompts of all that can be admitted, or else a token for each.
 
         `now`, in seconds, is the time that deadlines are compared with.
         """
@@ -88,34 +90,37 @@ class Scheduler:
         return [*self._prefill.running.values(), *self._decode.running.values()]
 
     def _recover(self) -> None:
-        """End whoever ran in a step that raised; a Ctrl-C does that anywhere.
+        """End all running requests after a step that raised, as Ctrl-C can do at any line.
 
-        Nothing is known of the rows and pages that it was about to give or take, so all are free.
+        Which rows and pages were changing hands is unknown, so all become free.
         """
         if not self._in_step:
             return
-        for request in [*self._running(), *self._prefill.waiting.values()]:
+        prefill, decode = self._prefill, self._decode
+        for request in [*self._running(), *prefill.waiting.values()]:
             if request.state is not State.WAITING and request.finish_reason is None:
                 request.end("error", RuntimeError("its step was interrupted, ask again"))
-        waiting = self._prefill.waiting
+                self._record("finish", uid=request.uid, reason="error")
+        prefill.waiting = {u: r for u, r in prefill.waiting.items() if r.finish_reason is None}
+        prefill.running, decode.running = {}, {}
         self._table.reset()
         self._cache.reset()
-        self._prefill = PrefillManager(self._table, self._cache, self.engine.config.page_size)
-        self._prefill.waiting = {uid: r for uid, r in waiting.items() if r.finish_reason is None}
-        self._decode = DecodeManager()
         self._in_step = False
 
     def _drop(self, now: float) -> None:
         """End who was aborted, and who is too late."""
-        aborted = {self._aborted.popleft() for _ in range(len(self._aborted))}
+        count = len(self._aborted)
+        aborted = {self._aborted[n] for n in range(count)}
         for request in [*self._prefill.waiting.values(), *self._running()]:
             if request.uid in aborted:
                 self._end(request, "abort")
             elif request.is_late(now):
                 self._end(request, "timeout")
+        for _ in range(count):  # only now: an interrupt must not lose one
+            self._aborted.popleft()
 
     def _end(self, request: Request, reason: FinishReason, error: Exception | None = None) -> None:
-        """Let a request go, and take back what it holds; one that has ended is left alone."""
+        """End a request and free what it holds; does nothing if it has ended."""
         if request.finish_reason is not None:
             return
         holds = request.state is not State.WAITING
@@ -130,13 +135,14 @@ class Scheduler:
 
     def _run(self, requests: list[Request]) -> None:
         """Compute a batch and take over its tokens; if that fails, its requests end."""
-        batch, rows = self._prepare_batch([request.req for request in requests])
-        lengths = {req.uid: (req.cached_len, req.device_len) for req in batch.reqs}
-        self._record("launch", phase=batch.phase, lengths=lengths)
         try:
+            batch, rows = self._prepare_batch([request.req for request in requests])
+            lengths = {req.uid: (req.cached_len, req.device_len) for req in batch.reqs}
+            self._record("launch", phase=batch.phase, lengths=lengths)
             output = self._forward(batch, rows)
             next_tokens = output.next_tokens.cpu()
         except Exception as error:
+            clear_frames(error.__traceback__)  # its tensors must not live as long as the error
             for request in requests:
                 self._end(request, "error", error)
             return
@@ -157,10 +163,9 @@ class Scheduler:
         batch.positions = torch.cat(positions).to(device)
         batch.out_loc = self._table.page_table[rows, batch.positions]
         batch.logits_rows = (lengths.cumsum(0) - 1).to(device)
-        vocab_size, seed = self.engine.model_config.vocab_size, self.engine.config.seed
-        batch.sampling_args = make_args(
-            reqs, self._table.token_pool, vocab_size, seed, self._eos_ids
-        )
+        size, seed = self.engine.model_config.vocab_size, self.engine.config.seed
+        pool = self._table.token_pool
+        batch.sampling_args = make_args(reqs, pool, size, seed, self._eos_ids)
         return batch, rows
 
     def _forward(self, batch: Batch, rows: torch.Tensor) -> ForwardOutput:
@@ -195,5 +200,5 @@ class Scheduler:
             request.move(State.DECODE)
 
     def _record(self, event: str, **data: Any) -> None:
-        if self.trace is not None:
-            self.trace.add(event, **data)
+        if (trace := self.trace) is not None:
+            trace.add(event, **data)

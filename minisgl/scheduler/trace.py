@@ -29,8 +29,7 @@ class Trace:
 
     def write(self, path: str | Path) -> None:
         """Write the events as JSON, one a line."""
-        lines = (json.dumps(event) for event in self.events)
-        Path(path).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        Path(path).write_text("".join(f"{json.dumps(event)}\n" for event in self.events), "utf-8")
 
     def write_chrome(self, path: str | Path) -> None:
         """Write a timeline that chrome://tracing and ui.perfetto.dev show.

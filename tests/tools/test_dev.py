@@ -343,7 +343,7 @@ def test_pytest_says_its_closing_line_and_leaves_out_what_the_steps_have_proved(
     monkeypatch.setattr(stages, "run", run)
     stage = stages.pytest_stage(Environment(ROOT), closing)
     assert "--without-proved" in stage.work()  # to be repeated by hand
-    assert "--without-proved" in commands[0] and commands[0][-4:-2] == ["-n", "2"]
+    assert "--without-proved" in commands[0] and commands[0][-4:-2] == ["-n", "3"]
     assert closing == ["==== 1 failed, 2 passed in 0.12s ===="]
 
 

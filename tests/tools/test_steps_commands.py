@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +337,9 @@ def test_a_signal_ends_the_tests_too(book: MiniBook, number: signal.Signals, com
         f"with open({str(book.root / 'pid')!r}, 'w') as file:\n    print(os.getpid(), file=file)\n"
         "time.sleep(60)\n",
     )
-    with subprocess.Popen([sys.executable, "tools/steps.py", command, "0"], cwd=book.root) as run:
+    heard = partial(signal.signal, number, signal.SIG_DFL)  # under nohup it would not be
+    words = [sys.executable, "tools/steps.py", command, "0"]
+    with subprocess.Popen(words, cwd=book.root, preexec_fn=heard) as run:
         pid = int(wait_for(lambda: (book.root / "pid").exists() and book.read("pid").strip()))
         try:
             run.send_signal(number)

@@ -60,7 +60,7 @@ class Engine:
 
 class Day:
     def __init__(self, *shape):
-        self.engine, self.clock = Engine(*shape), 0
+        self.engine, self.clock, self.remembered = Engine(*shape), 0, []
         self.scheduler = Scheduler(self.engine, frozenset())
         self.scheduler.trace = self.trace = Trace()
         self.requests = {}
@@ -78,6 +78,7 @@ class Day:
     def step(self, failure=None, names=()):
         self.engine.failure, self.engine.spoilt = failure, names
         self.scheduler.step(float(self.clock))
+        self.remembered = list(self.scheduler._aborted)
         self.clock += 1
 
     def ended(self, name, reason):
@@ -105,7 +106,7 @@ class Day:
                 tokens = event["tokens"]
             elif event["event"] == "finish":
                 ended[event["uid"]] = self.ended(event["uid"], event["reason"])
-        broken = []
+        broken = [f"aborts that are remembered: {self.remembered}"] * bool(self.remembered)
         try:
             self.scheduler.check_invariants()
         except AssertionError as error:

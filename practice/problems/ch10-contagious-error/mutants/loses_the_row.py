@@ -2,7 +2,7 @@
 # caught by: edge
 class Scheduler:
     def _end(self, request: Request, reason: FinishReason, error: Exception | None = None) -> None:
-        """Let a request go, and take back what it holds; one that has ended is left alone."""
+        """End a request and free what it holds; does nothing if it has ended."""
         if request.finish_reason is not None:
             return
         holds = request.state is not State.WAITING

@@ -30,7 +30,7 @@ class LLM:
         """`model` and `options` are the fields of `EngineConfig`.
 
         Raises:
-            ValueError: there is no such model, or it cannot be computed right.
+            ValueError: there is no such model, or the engine does not support it.
         """
         engine = Engine(EngineConfig(model, **options), progress)
         self.tokenizer = load_tokenizer(engine.folder)
@@ -63,7 +63,7 @@ class LLM:
         list around it. `sampling_params` is one for all or one each, and is not changed.
 
         Raises:
-            ValueError: a prompt or a parameter that cannot be followed; nothing is computed then.
+            ValueError: a prompt or a parameter is invalid; nothing is computed then.
             RuntimeError: the LLM is closed, or the computation of the batch failed.
         """
         pairs = paired(as_prompts(prompts), sampling_params)
@@ -88,7 +88,7 @@ class LLM:
         return self.generate([messages], sampling_params)[0]
 
     def close(self) -> None:
-        """Release the model's memory; the object answers no more. May be called twice."""
+        """Release the model's memory; any later call is a RuntimeError. May be called twice."""
         self._scheduler = None
 
     def __enter__(self) -> LLM:

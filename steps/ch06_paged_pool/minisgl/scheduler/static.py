@@ -83,7 +83,7 @@ class StaticScheduler:
         self._end([entry for entry in self._running if entry.uid in aborted])
 
     def _end(self, leaving: list[Request]) -> None:
-        """Take requests out of the batch, and back what they hold."""
+        """Remove requests from the batch and free what they hold."""
         for request in leaving:
             self._cache.free(request.req)
             self._table.free(request.req.table_idx)
