@@ -32,9 +32,9 @@ TOTAL = "/api/problems/ch01-total"
 JSON = "application/json"
 
 
-def write_problem(root: Path) -> None:
+def write_problem(root: Path, case_s: float = 1.0) -> None:
     """The small problem under `root`, with limits that end an endless loop soon."""
-    limits = "\n[limits]\nwall_s = 1.5\ncase_s = 1.0\n"
+    limits = f"\n[limits]\nwall_s = {1.5 * case_s}\ncase_s = {case_s}\n"
     write_fake(root, **{"problem.toml": TOML + limits})
 
 

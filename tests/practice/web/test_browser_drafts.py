@@ -18,7 +18,7 @@ Opens: TypeAlias = "Callable[..., Tab]"
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     root = tmp_path_factory.mktemp("root")
-    write_problem(root)
+    write_problem(root, case_s=5.0)  # time enough to load the page again while it runs
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MINISGL_HOME", str(root / "home"))
         server = Server(root)
