@@ -65,7 +65,7 @@ print(
 )
 for req, (name, *_), part in zip(reqs, REQUESTS, metadata.parts, strict=True):
     is_run = req.cache_handle.is_run
-    how = _step.tr("原地读", "read in place") if is_run else _step.tr("先聚拢", "gathered")
+    how = _step.tr("原地读", "read in place") if is_run else _step.tr("先收集", "gathered")
     print(f"{name}: {page_table[req.table_idx, : req.device_len].tolist()} {how}")
     for row in range(part.rows.start, part.rows.stop):
         seen = "".join("■" if weight > 0 else "·" for weight in weights[row, : req.device_len])

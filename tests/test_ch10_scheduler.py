@@ -318,7 +318,7 @@ def test_without_the_banned_the_others_share_the_probability() -> None:
 
 @pytest.mark.parametrize("params", [{}, {"temperature": 1.0}, {"temperature": 1.0, "top_p": 0.5}])
 def test_where_everything_is_banned_the_choice_is_still_a_token(params: dict[str, Any]) -> None:
-    """What is no token of the vocabulary would let the next pass of all others fail."""
+    """An id beyond the vocabulary would let the next pass fail for everybody."""
     req = sampling_req(0, min_tokens=1, stop_token_ids=[*range(8)], seed=1, **params)
     [token] = sample(torch.randn(1, 8), args_of(req, vocab_size=8)).tolist()
     assert 0 <= token < 8
@@ -407,7 +407,7 @@ def test_what_others_had_computed_before_stays_when_a_request_is_dropped() -> No
     cache.leave(other)
     assert cache.manager.num_cached_tokens([*range(11)]) == 8
     assert cache.num_free() == 20 - 2
-    # Nobody protects it any more: all of the pool can be had.
+    # Nobody protects it any more: all of the pool can be reclaimed.
     assert cache.manager.reserve(0, [50], 80) is not None
 
 
@@ -729,7 +729,7 @@ class Server:
         return [[*batch] for batch in self.engine.batches]
 
     def is_empty(self) -> bool:
-        """Whether the whole pool can be had by one request."""
+        """Whether the whole pool fits one request."""
         length = self.engine.num_pages * self.engine.config.page_size
         length = min(length, self.engine.max_seq_len - 1)
         request = self.add([2] * length)

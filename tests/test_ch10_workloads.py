@@ -145,7 +145,7 @@ def num_shared(one: list[int], other: list[int]) -> int:
 
 
 def assert_nothing_is_held(scheduler: Scheduler, engine: FakeEngine) -> None:
-    """Every row and, one after the other, every page can be had."""
+    """Every row and, one after the other, every page can be used."""
     length = min(engine.num_pages * engine.config.page_size, engine.max_seq_len - 1)
     params = SamplingParams(max_tokens=1, ignore_eos=True)
     whole = Request(10**6, [2] * length, 1, params)

@@ -108,7 +108,7 @@ class Scheduler:
         self._in_step = False
 
     def _drop(self, now: float) -> None:
-        """End who was aborted, and who is too late."""
+        """End requests that were aborted or are too late."""
         count = len(self._aborted)
         aborted = {self._aborted[n] for n in range(count)}
         for request in [*self._prefill.waiting.values(), *self._running()]:

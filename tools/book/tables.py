@@ -11,9 +11,7 @@ from tools.book.context import Context, arguments
 from tools.book.errors import BookError
 from tools.book.settings import Stretch
 from tools.book.sources import Sources
-from tools.book.values import output_lines
 from tools.steplib import Step
-from tools.steplib.difference import BUDGET_LINES, budget
 from tools.steplib.source import parse
 
 
@@ -109,28 +107,23 @@ def status(context: Context, text: str) -> str:
     sources, say = context.sources, context.say
     head = [
         say("章", "Chapter"),
-        say("代码行 / 预算", "Lines / budget"),
         say("测试", "Tests"),
-        say("输出行", "Output lines"),
         say("测量", "Measured"),
         say("题目", "Problems"),
     ]
     body = []
     for step in sources.book:
-        output = output_lines(sources, context.language, step.label)
         benches = sorted(sources.root.glob(f"bench/{step.label}_*.json"))
         count = sum(one.chapter == step.number for one in sources.problems.problems)
         body.append(
             [
                 f"[{step.number:02} {step.title[context.language]}]({step.page}.md)",
-                f"{budget(sources.book, step.number)} / {BUDGET_LINES}",
                 str(sum(_count_tests(sources.read(path), path) for path in step.tests)),
-                str(len(output)),
                 ", ".join(_record_link(sources, one) for one in benches) or "–",
                 str(count) if count else "–",
             ]
         )
-    return _boxed("status", _table(head, body, {1, 2, 3, 5}))
+    return _boxed("status", _table(head, body, {1, 3}))
 
 
 def _record_link(sources: Sources, path: Path) -> str:

@@ -58,7 +58,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
     return {
         "sample": [
             one(
-                "锁住整段之后，在中间切开",
+                "锁住整段之后，在中间分裂",
                 "cut in the middle while all of it is locked",
                 2,
                 ["insert", [1, 2, 3, 4, 5, 6], 0],
@@ -87,7 +87,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["match", whole],
             ),
             one(
-                "match 恰好在节点末尾结束，不用切",
+                "match 恰好在节点末尾结束，不用分裂",
                 "a match ends exactly with a node: no cut",
                 size,
                 ["insert", a + b, 0],
@@ -108,7 +108,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
         ],
         "edge": [
             one(
-                "切开上锁的节点，再要回能要的页",
+                "分裂上锁的节点，再要回能要的页",
                 "a locked node is cut, then all that may go is evicted",
                 size,
                 ["insert", whole, 0],
@@ -121,7 +121,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["evict", 9],
             ),
             one(
-                "同一个句柄锁两次，切开，解锁两次",
+                "同一个句柄锁两次，分裂，解锁两次",
                 "one handle locked twice, a cut, two unlocks",
                 size,
                 ["insert", whole, 0],
@@ -135,7 +135,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["evict", 3],
             ),
             one(
-                "先找到，切开之后才上锁",
+                "先找到，分裂之后才上锁",
                 "found first, locked after the cut",
                 size,
                 ["insert", whole, 0],
@@ -147,7 +147,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["unlock", "x"],
             ),
             one(
-                "切开有子节点的节点",
+                "分裂有子节点的节点",
                 "a node with children is cut",
                 size,
                 ["insert", a + b + c, 0],
@@ -178,7 +178,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["match", a + b + c[:1]],
             ),
             one(
-                "同一段连切三次，句柄各在其位",
+                "同一段连续分裂三次，句柄各在其位",
                 "the same run is cut three times, each handle in its place",
                 size,
                 ["insert", whole + e, 0],
@@ -216,7 +216,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 ["evict", 2],
             ),
             one(
-                "在深处切开，上面的节点也算用过",
+                "在深处分裂，上面的节点也算用过",
                 "a cut far down uses the nodes above it too",
                 size,
                 ["insert", a, 0],
