@@ -127,7 +127,7 @@ def test_a_state_leads_to_these_and_to_no_other() -> None:
         if (old.name, new.name) in WAYS:
             check_transition(old, new)
         else:
-            with pytest.raises(AssertionError, match=f"from {old.name} to {new.name}"):
+            with pytest.raises(AssertionError, match=f"{old.name}.*{new.name}"):
                 check_transition(old, new)
 
 
@@ -157,7 +157,7 @@ def in_state(state: State) -> Request:
 def test_a_request_moves_only_where_a_way_leads() -> None:
     request = timed()
     assert request.state is State.WAITING
-    with pytest.raises(AssertionError, match="from WAITING to DECODE"):
+    with pytest.raises(AssertionError, match="WAITING.*DECODE"):
         request.move(State.DECODE)
     assert request.state is State.WAITING
     request.move(State.PREFILL)
@@ -177,7 +177,7 @@ def test_a_request_ends_from_each_state_that_it_may_end_from(reason: Any) -> Non
             after = request.state, request.finish_reason, request.error
             assert after == (LAST_STATES[reason], reason, error)
         else:
-            with pytest.raises(AssertionError, match=f"from {state.name} to "):
+            with pytest.raises(AssertionError, match=state.name):
                 request.end(reason, error)
             assert vars(request) == vars(before) | {"sampling_params": request.sampling_params}
 
