@@ -26,7 +26,7 @@ from tools.book.words import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE_BYTES = 200_000
-BUILD_SECONDS = 180.0
+BUILD_SECONDS = 60.0
 # Text of less than 4.5 to 1 (3 to 1 where it is large), with the colours as they are on the screen.
 # Text in drawings is the figures' own test.
 CONTRAST = """() => {
