@@ -157,7 +157,7 @@ def in_state(state: State) -> Request:
 def test_a_request_moves_only_where_a_way_leads() -> None:
     request = timed()
     assert request.state is State.WAITING
-    with pytest.raises(AssertionError, match="WAITING.*DECODE"):
+    with pytest.raises(AssertionError, match=r"WAITING.*DECODE"):
         request.move(State.DECODE)
     assert request.state is State.WAITING
     request.move(State.PREFILL)
