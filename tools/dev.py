@@ -114,9 +114,10 @@ def test(environment: Environment, torch_index: str | None, everything: bool = F
         model_stage(environment),
         *([demo_stage(environment)] if everything else []),
         command_stage(environment, "steps", *steps),
+        # Before the book: folders in which Python files are compiled look newer than the site.
+        command_stage(environment, "problems", *audit),
         book_stage(environment),
         *([command_stage(environment, "notebooks", *notebooks)] if everything else []),
-        command_stage(environment, "problems", *audit),
         pytest_stage(environment, closing),
     ]
     status = report(run_stages(stages))
