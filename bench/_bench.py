@@ -35,6 +35,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -52,7 +53,7 @@ from tools.steplib import build, load_steps  # noqa: E402
 
 LIBRARIES = ("torch", "transformers", "safetensors", "tokenizers", "numpy")
 MIN_PAIRS = 5
-ALIKE = 1.2  # figures of two runs whose ratio is no larger are not worth a word
+ALIKE = 1.2  # figures of two runs whose ratio is no larger are not worth mentioning
 RECORD = "--record"
 
 Figure = str | int | float | bool | None
@@ -68,7 +69,7 @@ class Pair:
 
     `ratio` is the median of the pairs' own a / b, so that a machine which slows down for a while
     slows both sides of it. `spread` is the wider of the two ranges between the quartiles, as a
-    part of the median: above 0.1 the machine was not quiet.
+    fraction of the median: above 0.1 the machine was not quiet.
     """
 
     a: float
@@ -224,7 +225,7 @@ def record(key: str, what: str, rows: Iterable[Row], libraries: Iterable[str] = 
     """Print the rows beside those of `bench/KEY.json`; with `--record` make them that record.
 
     `what` is one sentence that says what was measured, units included; rows are flat, all with
-    the same columns. `libraries` are peers whose versions belong into the record.
+    the same columns. `libraries` are peers whose versions belong in the record.
     """
     script = Path(sys.modules["__main__"].__file__ or "").resolve()
     rounded = [{name: _rounded(figure) for name, figure in row.items()} for row in rows]
@@ -252,7 +253,7 @@ def record(key: str, what: str, rows: Iterable[Row], libraries: Iterable[str] = 
 def _compared(path: Path, rows: Sequence[Row]) -> Iterator[str]:
     """The record of an earlier run, in lines, and how these rows differ from it."""
     if not path.is_file():
-        yield tr(f"还没有 bench/{path.name}：加 {RECORD} 记录", f"not recorded: {RECORD} does it")
+        yield tr(f"还没有 bench/{path.name}：加 {RECORD} 记录", f"not recorded yet: add {RECORD}")
         return
     document = json.loads(path.read_text("utf-8"))
     before, where = document["rows"], document["machine"]
@@ -266,7 +267,7 @@ def _compared(path: Path, rows: Sequence[Row]) -> Iterator[str]:
 
 def _differences(before: Sequence[Row], rows: Sequence[Row]) -> Iterator[str]:
     if [list(row) for row in before] != [list(row) for row in rows]:
-        yield tr("行数或列与记录的不同", "the rows or columns are others than the recorded ones")
+        yield tr("行数或列与记录的不同", "the rows or columns differ from the recorded ones")
         return
     for old, new in zip(before, rows, strict=True):
         for name, was in old.items():
@@ -303,8 +304,12 @@ def script_hash(script: Path) -> str:
 
     It is the same on every version of Python, which the text of `ast.dump` is not.
     """
-    tree = ast.parse(script.read_text("utf-8"))
-    return hashlib.sha256(_canonical(tree).encode()).hexdigest()
+    return _hash(script.read_text("utf-8"))
+
+
+@cache
+def _hash(source: str) -> str:
+    return hashlib.sha256(_canonical(ast.parse(source)).encode()).hexdigest()
 
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -376,7 +381,7 @@ def _os_name() -> str:
 
 
 def _begin(arguments: list[str]) -> None:
-    """Of a benchmark that was typed: no unknown argument, and the Python that has all packages."""
+    """Start a benchmark from the command line: check its arguments, find the right Python."""
     script = Path(arguments[0]).resolve()
     if script.parent != BENCH or script.name in ("_bench.py", "check.py"):
         return

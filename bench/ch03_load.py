@@ -71,7 +71,7 @@ def seconds(load: Any, dtype: str) -> float:
 
 
 def own_memory() -> float:
-    """MB of this process that are no pages of a mapped file."""
+    """MB of this process, without the pages of mapped files."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("RssAnon:")[2].split()[0]) * 1024 / 1e6
 

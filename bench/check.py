@@ -42,7 +42,7 @@ def faults(folder: Path) -> Iterator[str]:
     for name in sorted(scripts - recorded):
         yield tr(
             f"{name}：没有记录，请运行 python3 bench/{name} {RECORD}",
-            f"{name}: no record, run python3 bench/{name} {RECORD}",
+            f"{name}: no record: run python3 bench/{name} {RECORD}",
         )
 
 
@@ -52,46 +52,46 @@ def _wrong_script(document: dict[str, Any], script: Path) -> Iterator[str]:
     elif document["script"]["sha256"] != script_hash(script):
         yield tr(
             f"bench/{script.name} 在记录之后改过，请加 {RECORD} 重新运行",
-            f"bench/{script.name} has changed since, run it again with {RECORD}",
+            f"bench/{script.name} has changed since: run it again with {RECORD}",
         )
 
 
 def _wrong_form(document: Any, stem: str) -> Iterator[str]:
     if not isinstance(document, dict) or list(document) != KEYS:
-        yield tr(f"字段应依次为 {', '.join(KEYS)}", f"its keys are not {', '.join(KEYS)}")
+        yield tr(f"字段应依次为 {', '.join(KEYS)}", f"its keys must be {', '.join(KEYS)}")
         return
     if document["key"] != stem:
         yield tr("`key` 与文件名不同", "`key` differs from the name of the file")
     if not isinstance(document["what"], str) or not document["what"].strip():
-        yield tr("`what` 不是文字", "`what` is no text")
+        yield tr("`what` 不是文字", "`what` must be a text")
     for name, needed in {
         "machine": {"cpu", "cores", "memory_gib", "os"},
         "versions": {"python", "torch"},
         "script": {"path", "sha256"},
     }.items():
         if not isinstance(document[name], dict) or not needed <= set(document[name]):
-            yield tr(f"`{name}` 缺少字段", f"`{name}` lacks one of {', '.join(sorted(needed))}")
+            yield tr(f"`{name}` 缺少字段", f"`{name}` must have {', '.join(sorted(needed))}")
             return
     if not _is_date(document["date"]):
-        yield tr("`date` 不是 YYYY-MM-DD", "`date` is not YYYY-MM-DD")
+        yield tr("`date` 不是 YYYY-MM-DD", "`date` must be YYYY-MM-DD")
     yield from _wrong_rows(document["rows"])
     if any(Path(part).is_absolute() for text in _texts(document) for part in text.split()):
-        yield tr("里面有本机的路径", "it holds a path of the machine")
+        yield tr("里面有本机的路径", "it names a path on this machine")
 
 
 def _wrong_rows(rows: Any) -> Iterator[str]:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        yield tr("`rows` 不是非空的对象列表", "`rows` is no list of objects, or empty")
+        yield tr("`rows` 不是非空的对象列表", "`rows` must be a list of objects, and not empty")
         return
     if any(list(row) != list(rows[0]) for row in rows):
-        yield tr("`rows` 的列不一致", "`rows` differ in their columns")
+        yield tr("`rows` 的列不一致", "`rows` must all have the same columns")
     for number, row in enumerate(rows):
         for name, figure in row.items():
             flat = figure is None or isinstance(figure, str | int | float)
             if not flat or (isinstance(figure, float) and not math.isfinite(figure)):
                 yield tr(
                     f"第 {number} 行的 `{name}` 不是数、文字或空值",
-                    f"`{name}` of row {number} is no number, text or null",
+                    f"`{name}` of row {number} must be a number, a text or null",
                 )
 
 

@@ -44,8 +44,8 @@ def load_model(folder: Path) -> Model:
         model.head = weights.get("lm_head.weight", model.embedding)  # [vocab, hidden], often tied
         model.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     except Exception as error:  # tokenizers raises nothing narrower
-        what = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise SystemExit(f"{tr('无法加载', 'cannot load')} {folder}: {what}") from None
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise SystemExit(tr(f"无法加载 {folder}：{why}", f"cannot load {folder}: {why}")) from None
     return model
 
 

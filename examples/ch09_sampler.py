@@ -141,7 +141,7 @@ def words(token_ids: list[int]) -> str:
 
 @torch.inference_mode()
 def scores_of(text: str) -> torch.Tensor:
-    """The logits behind each token of a text, `[num_tokens, vocab_size]`."""
+    """The logits after each token of a text, `[num_tokens, vocab_size]`."""
     scores: torch.Tensor = oracle()(**tokenizer(text, return_tensors="pt")).logits
     return scores[0].clone()
 

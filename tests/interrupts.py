@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,23 +26,33 @@ def interrupt_at(number: int) -> Iterator[list[str]]:
     places: list[str] = []
     num_lines = 0
 
-    def on_line(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal num_lines
-        if event == "line" and not places:
-            place = frame.f_code.co_filename, frame.f_lineno
-            if not linecache.getline(*place).lstrip().startswith("with "):
+    @cache
+    def tracer_of(path: str) -> Any:
+        """What Python calls before each line of that file's functions."""
+        if not path.startswith(PACKAGE):
+            return None
+        left_out = _lines_with(path)
+
+        def on_line(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal num_lines
+            if event == "line" and frame.f_lineno not in left_out:
                 num_lines += 1
                 if num_lines == number:
-                    places.append(f"{place[0]}:{place[1]}")
-                    raise KeyboardInterrupt
+                    places.append(f"{path}:{frame.f_lineno}")
+                    raise KeyboardInterrupt  # which ends the tracing too
+            return on_line
+
         return on_line
 
-    def on_call(frame: FrameType, event: str, _: Any) -> Any:
-        return on_line if frame.f_code.co_filename.startswith(PACKAGE) else None
-
     before = sys.gettrace()
-    sys.settrace(on_call)
+    sys.settrace(lambda frame, event, _: tracer_of(frame.f_code.co_filename))
     try:
         yield places
     finally:
         sys.settrace(before)
+
+
+@cache
+def _lines_with(path: str) -> frozenset[int]:
+    lines = Path(path).read_text("utf-8").splitlines()
+    return frozenset(n for n, line in enumerate(lines, 1) if line.lstrip().startswith("with "))

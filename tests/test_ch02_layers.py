@@ -193,7 +193,7 @@ def test_load_copies_into_the_place_that_is_there_and_converts() -> None:
 
 @pytest.mark.parametrize("wrong", [(6, 4), (4,), (1, 6), (1,), (5, 6), ()])
 def test_a_tensor_of_another_shape_is_refused(wrong: tuple[int, ...]) -> None:
-    """Also one that would broadcast: copying it would fill the weight with repetitions."""
+    """Even one that would broadcast: copying it would fill the weight with repetitions."""
     linear = Linear(6, 4, bias=False)
     linear.materialize(torch.float32, CPU)
     with pytest.raises(ValueError) as error:

@@ -94,7 +94,7 @@ def edit_json(path: Path, **changes: Any) -> None:
 
 
 def set_json(path: Path, name: str, value: Any) -> None:
-    """Set one entry of a JSON file, to null as well."""
+    """Set one entry of a JSON file, even to null."""
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), name: value}), "utf-8")
 
 
@@ -343,7 +343,7 @@ def test_head_dim_follows_from_the_heads_where_the_config_is_silent(tmp_path: Pa
 
 
 def test_a_folder_that_transformers_saved_today_loads_too(arch: str, tmp_path: Path) -> None:
-    """Its config.json spells RoPE and the type otherwise than older ones."""
+    """Its config.json spells RoPE and the type differently from older ones."""
     model = reference_model(make_tiny_model(arch, tmp_path / "old"))
     model.save_pretrained(tmp_path / "new", max_shard_size="100KB")
     assert (tmp_path / "new" / INDEX).exists()
@@ -574,14 +574,14 @@ def test_a_model_may_lie_in_the_home_folder(
 def test_a_path_that_is_not_there_is_no_name_of_a_repository(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_text("")
     for path in (tmp_path / "absent", tmp_path / "model.gguf"):
-        with pytest.raises(ValueError, match=f"{path} is no folder here") as error:
+        with pytest.raises(ValueError, match=f"{path} is not a folder here") as error:
             resolve_model(path)
         assert isinstance(error.value.__cause__, HFValidationError)  # nobody was asked
 
 
 @pytest.mark.parametrize("model", ["~nobody-of-this-name/model", "m" * 5000])
 def test_a_path_that_cannot_be_is_refused_as_one_that_is_not_there(model: str) -> None:
-    with pytest.raises(ValueError, match=f"{model} is no folder here"):
+    with pytest.raises(ValueError, match=f"{model} is not a folder here"):
         resolve_model(model)
 
 

@@ -97,7 +97,7 @@ def first_divergence(
     """Where greedy `tokens` leave those of the oracle, and the oracle's own top-2 gap there.
 
     One pass over our own text says it: while all tokens so far are the oracle's, its next choice
-    is the argmax behind them.
+    is the argmax after them.
     """
     ids = torch.tensor([[*prompt_ids, *tokens[:-1]]])
     logits = oracle(ids, use_cache=False, logits_to_keep=len(tokens)).logits[0]
@@ -280,7 +280,7 @@ def scheduler_of(folder: Path, eos_ids: Sequence[int] = (2,)) -> Any:
 
 
 def request(uid: int, output_len: int, **params: Any) -> Request:
-    """Of a prompt that follows from its number."""
+    """A request whose prompt follows from its number."""
     ids = random.Random(uid).choices(range(3, 384), k=5 + uid)
     return Request(uid, ids, output_len, SamplingParams(**{"ignore_eos": True, **params}))
 
@@ -296,7 +296,7 @@ def finish(scheduler: Any, requests: Sequence[Request]) -> list[list[int]]:
 
 
 def alone(folder: Path, uid: int, output_len: int) -> list[int]:
-    """What a request gets that nobody is beside."""
+    """What a request gets when it is computed alone."""
     scheduler, entry = scheduler_of(folder), request(uid, output_len)
     scheduler.add(entry)
     return finish(scheduler, [entry])[0]
@@ -469,7 +469,7 @@ def decoded(tokenizer: Any, ids: Sequence[int]) -> str:
 
 
 def metaspace_tokenizer() -> PreTrainedTokenizerFast:
-    """As Llama 2's: a space is the ▁ before a word, and unknown characters are byte tokens."""
+    """As in Llama 2: a space is the ▁ before a word, and unknown characters are byte tokens."""
     words = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     words += ["▁The", "▁engine", "▁reads", "▁", *"abcdefghijklmnopqrstuvwxyz"]
     scores = [-10.0 if len(word) == 1 else -1.0 for word in words]
@@ -484,7 +484,7 @@ def metaspace_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def test_the_first_word_of_an_answer_keeps_the_space_before_it() -> None:
-    """Alone its token decodes without: in this vocabulary a text begins with no space."""
+    """Alone, its token decodes without one: here no text begins with a space."""
     tokenizer = metaspace_tokenizer()
     ids = tokenizer("The engine reads")["input_ids"]
     assert decoded(tokenizer, ids[2:]) == "reads"
@@ -726,18 +726,29 @@ PROMPTS = {
 CLOSE_CALLS: list[str] = []
 
 
+def prompt_of(kind: str, name: str) -> Any:
+    text = PROMPTS[name]
+    return text if kind == "raw" else [{"role": "user", "content": text}]
+
+
+@cache
+def greedy_answers(folder: Path, max_tokens: int) -> dict[tuple[str, str], GenerateOutput]:
+    """The answers to all prompts, in one call: from chapter 7 on that is one batch."""
+    names = [(kind, name) for kind in ("raw", "chat") for name in PROMPTS]
+    prompts = [prompt_of(kind, name) for kind, name in names]
+    return dict(zip(names, llm_of(folder).generate(prompts, greedy(max_tokens)), strict=True))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROMPTS)
 @pytest.mark.parametrize("kind", ["raw", "chat"])
 def test_greedy_equals_transformers_on_the_real_model(
     real_model: Path, kind: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    llm = llm_of(real_model)
-    text = PROMPTS[name]
-    prompt: Any = text if kind == "raw" else [{"role": "user", "content": text}]
-    ids = encode(prompt, llm.tokenizer, llm.engine.model_config.vocab_size)
     max_tokens = 64 if HAS_KV_CACHE else 8
-    output = ask(llm, prompt, greedy(max_tokens))
+    output = greedy_answers(real_model, max_tokens)[kind, name]
+    llm = llm_of(real_model)
+    ids = encode(prompt_of(kind, name), llm.tokenizer, llm.engine.model_config.vocab_size)
     assert (output.num_prompt_tokens, len(output.token_ids)) == (len(ids), max_tokens)
     divergence = first_divergence(oracle_of(real_model), ids, output.token_ids)
     if divergence is not None:

@@ -184,7 +184,7 @@ def alone(scheduler: Any, request: Request) -> list[int]:
 
 
 def passes(scheduler: Any, request: Request) -> list[tuple[int, int]]:
-    """From where to where the passes went that computed a request."""
+    """Where each pass over a request began and where it ended."""
     engine: Any = scheduler.engine
     return [batch[request.uid] for batch in engine.batches if request.uid in batch]
 
@@ -285,7 +285,7 @@ def test_an_abort_in_the_middle_of_a_step_waits_for_the_next(
 
 
 class Failure(Exception):
-    """What no code of the engine raises."""
+    """An exception that no code of the engine raises."""
 
 
 @pytest.mark.parametrize("num_tokens", [0, 1, 3])
@@ -350,12 +350,12 @@ def test_after_an_interrupt_at_any_line_the_next_batch_is_right() -> None:
 
 @pytest.fixture(scope="module")
 def byte_level(tmp_path_factory: pytest.TempPathFactory) -> PreTrainedTokenizerBase:
-    """A byte-level tokenizer, as Llama 3's; no model is needed for it."""
+    """A byte-level tokenizer, as Llama 3 has; it needs no model."""
     return load_tokenizer(make_tiny_model("llama", tmp_path_factory.mktemp("tokenizer")))
 
 
 def byte_fallback_tokenizer() -> PreTrainedTokenizerBase:
-    """Words with their space as `▁`, and a token for each byte of what is no word: as Llama 2."""
+    """Words with `▁` for a space, and byte tokens for everything else, as Llama 2 has."""
     words = ["▁", *"abcdefgh", "你", "▁a", "▁the", "ing", "!", "\ufffd"]
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *words]
     vocab = {token: index for index, token in enumerate(tokens)}
@@ -409,7 +409,7 @@ def test_a_run_of_byte_tokens_is_one_text_and_comes_with_what_ends_it() -> None:
     assert pieces_of(tokenizer, prompt, cut) == ["", "", "\ufffd\ufffd\ufffd"]
     smile = ids_of(tokenizer, "<0x0A>", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "ing", "!")
     assert pieces_of(tokenizer, prompt, smile) == ["", "", "", "", "", "\n😀ing", "!"]
-    # A special token has no text: the run goes on behind it.
+    # A special token has no text: the run goes on after it.
     special = ids_of(tokenizer, "<0x41>", "</s>", "<0xFF>", "a")
     assert pieces_of(tokenizer, prompt, special) == ["", "", "", "\ufffd\ufffda"]
 
@@ -469,7 +469,7 @@ def test_the_pieces_of_any_tokens_joined_are_the_text(
 
 
 def recomputed(folder: Path, prompts: Sequence[list[int]], max_tokens: int) -> list[list[int]]:
-    """The greedy tokens, all of a text computed again for each."""
+    """The greedy tokens, the whole text computed again for each."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     answers = []
     for prompt in prompts:
@@ -1017,7 +1017,7 @@ def test_after_an_interrupt_at_any_line_of_generate_the_next_call_is_right(
 
 
 def test_after_an_interrupt_at_any_line_of_a_pass_the_next_one_is_right(tmp_path: Path) -> None:
-    """Also of the lines that clear up behind it: what they leave stands in nobody's way."""
+    """Even of the lines that clean up after it: what they leave is in nobody's way."""
     folder = make_tiny_model("llama", tmp_path, num_hidden_layers=1)
     llm = LLM(folder, max_seq_len=16, max_running_reqs=1)
     expected = answers_of(llm, [[5, 6]], 1)

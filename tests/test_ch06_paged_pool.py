@@ -117,7 +117,7 @@ def make_table(num_rows: int) -> TableManager:
 
 
 def make_req(row: int, handle: Any = None, num_tokens: int = 1) -> Req:
-    """A request with places for `num_tokens` tokens; the one behind them needs none."""
+    """A request with places for `num_tokens` tokens; the one after them needs none."""
     prompt = torch.tensor([100 + row], dtype=torch.int32)
     return Req(prompt, row, 0, num_tokens, row, SamplingParams(), handle)
 

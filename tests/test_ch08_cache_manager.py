@@ -35,7 +35,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-# --- the pages behind a prefix --------------------------------------------------------------------
+# --- the pages after a prefix ---------------------------------------------------------------------
 
 
 def pages_left(num_pages: int, free: list[int]) -> PageAllocator:
@@ -180,7 +180,7 @@ def pages_of(request: Request) -> list[int]:
 def test_a_prompt_sent_twice_is_computed_from_its_last_whole_page_on(
     page_size: int, pages: int, beside: int
 ) -> None:
-    """k pages, one token less, one more; and never is the whole prompt taken from the cache."""
+    """k pages, one token less, one more; and the whole prompt is never taken from the cache."""
     length = max(1, pages * page_size + beside)
     server, prompt = Server(page_size=page_size, max_seq_len=100), list(range(3, 3 + length))
     cold, warm = server.run(prompt, 3), server.run(prompt, 3)

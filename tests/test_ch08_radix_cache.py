@@ -111,7 +111,7 @@ def test_the_tree_keeps_its_own_copy_of_what_it_knows() -> None:
 
 @page_sizes
 def test_the_handle_of_an_insertion_protects_what_was_inserted(page_size: int) -> None:
-    """What was known and what is new, and nothing behind a page that is not whole."""
+    """What was known and what is new, and nothing after a page that is not whole."""
     tree = tree_of(text(2 * page_size), page_size=page_size)
     handle = tree.insert(text(4 * page_size), [10, 11, 12, 13])
     tree.insert([*text(4 * page_size), *[99] * page_size], [20, 21, 22, 23, 24])
@@ -301,12 +301,12 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> Touched:
 
 
 def forest(num_leaves: int) -> RadixTree:
-    """A common beginning of two pages, and as many leaves of two pages behind it."""
+    """A common beginning of two pages, and as many leaves of two pages after it."""
     return tree_of(*([0, 1, n, n] for n in range(2, num_leaves + 2)))
 
 
 def chain(depth: int) -> RadixTree:
-    """A conversation of as many turns: each is one page, and one node, behind the one before."""
+    """A conversation of as many turns: each is one page, and one node, below the one before."""
     return tree_of(*(text(turns) for turns in range(1, depth + 1)))
 
 

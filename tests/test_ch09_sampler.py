@@ -847,7 +847,7 @@ def test_without_a_seed_the_engine_s_and_the_request_decide() -> None:
 
 
 def test_an_engine_s_seed_gives_no_request_the_numbers_of_a_user_s_seed() -> None:
-    """Else all that users draw with seed 0 would come again in the unseeded request 0."""
+    """Otherwise what users draw with seed 0 would come again in the unseeded request 0."""
     own = [make_req(SamplingParams(temperature=1.0, seed=n)) for n in range(50)]
     none = [make_req(SamplingParams(temperature=1.0), uid=n) for n in range(50)]
     filters = args_of(own + none, 10, seed=0).filters
@@ -1074,7 +1074,7 @@ def test_without_a_seed_every_request_draws_its_own_and_an_llm_repeats_itself(
 
 @torch.inference_mode()
 def oracle_scores(folder: Path, ids: Sequence[int]) -> torch.Tensor:
-    """The logits behind each of the tokens `ids`, `[num_tokens, vocab_size]`."""
+    """The logits after each of the tokens `ids`, `[num_tokens, vocab_size]`."""
     scores: torch.Tensor = oracle_of(folder)(torch.tensor([ids]), use_cache=False).logits[0]
     return scores
 

@@ -660,7 +660,7 @@ def test_of_what_is_shared_only_the_uncached_part_counts(num_new: int, waits: bo
 
 
 def test_others_go_on_while_somebody_waits_for_a_prefix() -> None:
-    """Also one that shares a prefix with the waiting one alone."""
+    """Even one that shares a prefix only with the waiting one."""
     place = Admission(page_size=1, num_rows=8)
     shared = [*range(5, 45)]
     place.add(shared)  # 0
@@ -1206,7 +1206,7 @@ def test_after_many_failures_everything_is_there() -> None:
 
 @contextmanager
 def without_scores(server: Server, *uids: int) -> Iterator[None]:
-    """In a `with` block, these requests' rows have scores that are no numbers."""
+    """In a `with` block, these requests' rows have logits that are not numbers."""
     original = server.engine.forward_batch
 
     def forward_batch(batch: Batch) -> Any:

@@ -114,7 +114,7 @@ class Workload:
         self._check_order(waiting)
 
     def _check_order(self, waiting: list[Request]) -> None:
-        """Who was overtaken in this step would have computed what another one computed in it."""
+        """Whoever was overtaken would have computed what another one computed in this step."""
         begun = [request for request in waiting if hasattr(request, "req")]
         for request in waiting:
             if request.state is State.WAITING and begun and begun[-1].uid > request.uid:
@@ -139,7 +139,7 @@ class Workload:
 
 
 def num_shared(one: list[int], other: list[int]) -> int:
-    """How many tokens two prompts begin with alike."""
+    """How many tokens two prompts have in common at the beginning."""
     pairs = zip(one, other, strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -182,7 +182,7 @@ def test_everybody_gets_what_it_gets_alone_and_everything_comes_back(group: int)
 
 
 def digest() -> str:
-    """Of all that the schedulers of some workloads did."""
+    """A hash of all that the schedulers of some workloads did."""
     events: list[Any] = []
     for seed in range(5):
         workload = Workload(seed)

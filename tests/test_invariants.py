@@ -6,14 +6,12 @@ scheduler are the real ones; the engine is a fake that fails at once if it reads
 the request's. Some tests run on a tiny model as well.
 """
 
-import linecache
 import random
 import sys
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Any, cast
 
 import pytest
@@ -21,6 +19,7 @@ import torch
 
 import minisgl.llm.llm
 from fake_engine import FakeEngine, Scheduler, fake_engine, make_request
+from interrupts import interrupt_at
 from minisgl.core import Batch, SamplingParams
 from minisgl.llm import LLM
 from minisgl.scheduler.request import Request
@@ -87,7 +86,7 @@ def rest(stream: Stream) -> list[int]:
 
 
 def assert_nothing_is_held(llm: LLM) -> None:
-    """No request is running: all is back, and the whole pool can be had at once."""
+    """No request is running: everything is back, and one request can have the whole pool."""
     llm.scheduler.step()
     llm.scheduler.check_invariants()
     [output] = llm.generate([100] * NUM_TOKENS, up_to(1))
@@ -284,45 +283,6 @@ def test_who_was_in_the_batch_that_failed_is_told_so_and_nobody_else(
 # --- interrupted ----------------------------------------------------------------------------------
 
 
-class CtrlC:
-    """In a `with` block, raises KeyboardInterrupt at the n-th line of the package that runs.
-
-    Lines of a `with` are passed over: Python acts upon a signal before or after a lock is taken or
-    given back, while a trace function could raise in between.
-    """
-
-    def __init__(self, at: int) -> None:
-        self.at = at
-        self.num_lines = 0
-        self._package = str(Path(minisgl.llm.llm.__file__).parents[1])
-
-    def __enter__(self) -> "CtrlC":
-        self._before = sys.gettrace()
-        sys.settrace(self._enter_frame)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(self._before)
-
-    def _enter_frame(self, frame: FrameType, event: str, arg: object) -> Any:
-        return self._line if frame.f_code.co_filename.startswith(self._package) else None
-
-    def _line(self, frame: FrameType, event: str, arg: object) -> Any:
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and not line.lstrip().startswith("with "):
-            self.num_lines += 1
-            if self.num_lines == self.at:
-                raise KeyboardInterrupt
-        return self._line
-
-
-def lines_of(function: Callable[[], object]) -> int:
-    """How many lines of the package run for it."""
-    with CtrlC(at=0) as counter:
-        function()
-    return counter.num_lines
-
-
 def test_an_interrupt_at_any_line_of_a_batch_leaves_nothing_behind(
     page_size: int, llm: Callable[[], LLM]
 ) -> None:
@@ -332,20 +292,16 @@ def test_an_interrupt_at_any_line_of_a_batch_leaves_nothing_behind(
 
     with llm() as model:
         expected = short(model)
-        num_lines = lines_of(lambda: short(model))
-        points = range(1 + page_size // 3 % 3, num_lines, 3)  # each line, over the page sizes
-        num_interrupted = 0
-        for at in points:
-            try:
-                with CtrlC(at):
-                    short(model)
-            except KeyboardInterrupt:
-                num_interrupted += 1
+        place: list[str] = ["not yet"]
+        number = page_size // 3 % 3 - 2
+        while place:
+            number += 3  # each line, over the page sizes
+            with suppress(KeyboardInterrupt), interrupt_at(number) as place:
+                short(model)
             model.scheduler.step()
             model.scheduler.check_invariants()
-            assert short(model) == expected, f"after an interrupt at line {at}"
-        # How many lines there are depends on what the tree knows.
-        assert num_interrupted > 0.9 * len(points) > 150
+            assert short(model) == expected, place
+        assert number > 500
         assert_nothing_is_held(model)
 
 
@@ -354,12 +310,15 @@ def test_an_interrupt_at_any_line_of_a_stream_leaves_nothing_behind(
 ) -> None:
     with llm() as model:
         expected = answers(model)
-        num_lines = lines_of(lambda: rest(opened(model, PROMPT, 0)))
-        for at in range(1 + page_size % 5, num_lines, 5):
-            with suppress(KeyboardInterrupt), CtrlC(at):
+        place: list[str] = ["not yet"]
+        number = page_size % 5 - 4
+        while place:
+            number += 5
+            with suppress(KeyboardInterrupt), interrupt_at(number) as place:
                 rest(opened(model, PROMPT, 0))
             model.scheduler.step()
             model.scheduler.check_invariants()
+        assert number > 500
         assert_nothing_is_held(model)
         assert answers(model) == expected
 
@@ -367,7 +326,7 @@ def test_an_interrupt_at_any_line_of_a_stream_leaves_nothing_behind(
 def test_a_stream_beside_an_interrupted_batch_goes_on_right_or_says_that_it_is_lost(
     page_size: int, llm: Callable[[], LLM]
 ) -> None:
-    """And an interrupt may hit what clears up after the one before."""
+    """And an interrupt may hit the clean-up after the one before."""
     chance, lost = random.Random(page_size), 0
     with llm() as model:
         expected = answers(model)
@@ -375,7 +334,7 @@ def test_a_stream_beside_an_interrupted_batch_goes_on_right_or_says_that_it_is_l
         for _ in range(60):
             stream = opened(model, PROMPT, chance.randint(1, 5))
             for most in (1500, 100):
-                with suppress(KeyboardInterrupt), CtrlC(chance.randrange(1, most)):
+                with suppress(KeyboardInterrupt), interrupt_at(chance.randrange(1, most)):
                     answers(model)
             try:
                 streamed = rest(stream)

@@ -18,7 +18,7 @@ from minisgl.core import Batch, Context, Req, SamplingParams, reset_global_ctx, 
 
 
 class NoPast:
-    """KV cache and attention backend of one prompt that has nothing behind it."""
+    """KV cache and attention backend for a single prompt with no past."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}

@@ -17,6 +17,8 @@ from rich.console import Console
 from rich.progress import track
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+from tools.lang import tr
+
 SPECIAL_TOKEN_TYPE = 3  # "control" in GGUF's token types
 
 LAYER_NAMES = {
@@ -87,7 +89,8 @@ def write_weights(reader: GGUFReader, path: Path) -> None:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     console = Console(stderr=True)
-    steps = track(reader.tensors, "converting", console=console, disable=not console.is_terminal)
+    what = tr("转换", "converting")
+    steps = track(reader.tensors, what, console=console, disable=not console.is_terminal)
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for tensor in steps:

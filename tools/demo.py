@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `minisgl` and `t
 
 from minisgl import LLM, SamplingParams
 from tools.devlib.model import MODEL, model_home
+from tools.environment import pipe_may_close
 from tools.lang import tr
 
 QUESTIONS = (
@@ -20,10 +21,11 @@ QUESTIONS = (
 )
 
 
+@pipe_may_close()
 def main() -> None:
     """Load the embedded model, or the one that MINISGL_MODEL names, and stream three answers."""
     model = os.environ.get("MINISGL_MODEL") or model_home() / MODEL
-    with LLM(model, progress=sys.stderr.isatty()) as llm:
+    with LLM(model) as llm:
         num_tokens = 0
         began = time.perf_counter()
         for question in QUESTIONS:

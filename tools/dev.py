@@ -29,6 +29,7 @@ from tools.devlib.environment import Environment, alone, use_new_python
 from tools.devlib.model import fetch_model, stored_model
 from tools.devlib.process import Failure, reason, remove
 from tools.devlib.stages import Stage, command_stage, pytest_stage, report, run_stages
+from tools.environment import pipe_may_close
 from tools.lang import tr
 from tools.store import tell_language
 
@@ -44,7 +45,7 @@ def preparation(environment: Environment, torch_index: str | None) -> Stage:
             environment.ensure(torch_index)
         return ""
 
-    return Stage("environment", prepare, needed=True)
+    return Stage(tr("环境", "environment"), prepare, needed=True)
 
 
 def model_stage(environment: Environment) -> Stage:
@@ -54,12 +55,12 @@ def model_stage(environment: Environment) -> Stage:
         os.environ["MINISGL_MODEL"] = str(fetch_model(environment))
         return ""
 
-    return Stage("model", fetch, needed=True)
+    return Stage(tr("模型", "model"), fetch, needed=True)
 
 
 def demo_stage(environment: Environment) -> Stage:
     """The stage in which the package as it stands answers three prompts."""
-    return command_stage(environment, "demo", "tools/demo.py")
+    return command_stage(environment, tr("演示", "demo"), "tools/demo.py")
 
 
 def demo(environment: Environment, torch_index: str | None) -> int:
@@ -74,7 +75,7 @@ def demo(environment: Environment, torch_index: str | None) -> int:
 
 def book_stage(environment: Environment, *more: str) -> Stage:
     """The stage that checks every page and builds the site."""
-    return command_stage(environment, "book", "-m", "tools.book", "build", *more)
+    return command_stage(environment, tr("书", "book"), "-m", "tools.book", "build", *more)
 
 
 def book(environment: Environment, torch_index: str | None) -> int:
@@ -173,6 +174,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@pipe_may_close()
 def main(arguments: list[str]) -> int:
     """Run one command and return its exit status. Raises Failure and OSError."""
     options = parse(arguments)

@@ -1,9 +1,12 @@
-"""Commands that need the project's packages, typed with whatever Python is at hand."""
+"""What the commands share: a Python that has the project's packages, an output that may close."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,3 +34,15 @@ def use_environment(root: Path, *packages: str) -> None:
     lacking = any(find_spec(package) is None for package in packages)
     if lacking and own and sys.executable != own:
         os.execv(own, [own, *sys.orig_argv[1:]])
+
+
+@contextmanager
+def pipe_may_close() -> Iterator[None]:
+    """End without a word where what reads the output has gone, as `head` goes."""
+    try:
+        yield
+        print(end="", flush=True)
+    except BrokenPipeError:
+        # What is still buffered goes nowhere, instead of into a traceback when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None

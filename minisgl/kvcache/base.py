@@ -18,7 +18,7 @@ class BaseCacheHandle:
 
     @cached_property
     def is_run(self) -> bool:
-        """Whether the pages follow each other in the pool, and can so be read in place."""
+        """Whether the pages follow each other in the pool, and so can be read in place."""
         return self.pages == list(range(self.pages[0], self.pages[0] + len(self.pages)))
 
 

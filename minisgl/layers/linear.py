@@ -21,7 +21,7 @@ class Linear(Layer):
 
 
 class MergedLinear(Linear):
-    """Linear layers with the same input as one: the rows of their weights stand one below another.
+    """Linear layers with the same input, computed as one: their weights are stacked row by row.
 
     One product instead of three (q, k, v) or two (gate, up) reads the input once. The checkpoint
     names the members, not the whole, so each member's tensors are parts of this layer.

@@ -15,7 +15,7 @@ Prompt = str | Sequence[int] | Sequence[Message]
 
 
 def as_prompts(prompts: Prompt | Sequence[Prompt]) -> list[Any]:
-    """A list of prompts, also where a single one was given: what begins with an id or a message.
+    """A list of prompts, even where a single one was given: what begins with an id or a message.
 
     Raises:
         ValueError: neither a string nor a list.
@@ -33,7 +33,7 @@ def paired(
     """Each prompt with its parameters: one for all, one each, or the defaults for None.
 
     Raises:
-        ValueError: they are something else, or not as many.
+        ValueError: they are something else, or there are not as many.
     """
     given: Any = SamplingParams() if sampling_params is None else sampling_params
     each = given if isinstance(given, list | tuple) else [given] * len(prompts)

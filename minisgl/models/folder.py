@@ -28,6 +28,6 @@ def resolve_model(model: str | Path) -> Path:
         )
     except (HFValidationError, OSError, RuntimeError) as error:  # the last: ~nobody has no home
         raise ValueError(
-            f"the model must be a folder or a repository of the Hugging Face hub, {model} is no "
-            f"folder here and the hub did not give it ({type(error).__name__}): check the name"
+            f"the model must be a folder or a repository of the Hugging Face hub, {model} is not "
+            f"a folder here and the hub did not send it ({type(error).__name__}): check the name"
         ) from error

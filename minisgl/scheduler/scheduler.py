@@ -128,7 +128,7 @@ class Scheduler:
         for requests in (self._prefill.waiting, self._prefill.running, self._decode.running):
             requests.pop(request.uid, None)
         if holds:
-            # KV of a pass that failed may be wrong: nobody else shall read it.
+            # KV of a pass that failed may be wrong: no other request may read it.
             (self._cache.drop if reason == "error" else self._cache.free)(request.req)
             self._table.free(request.req.table_idx)
         self._record("finish", uid=request.uid, reason=reason)

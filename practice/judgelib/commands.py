@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from practice.judgelib.options import parser
 from practice.judgelib.samples import without_marks
 from practice.judgelib.text import COMMAND, JudgeError
 from practice.judgelib.verdict import render
-from tools.environment import NO_ENVIRONMENT
+from tools.environment import NO_ENVIRONMENT, pipe_may_close
 from tools.lang import tr
 from tools.steplib import StepError
 from tools.store import StoreError, tell_language
@@ -30,15 +29,10 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
     options.root = root
     terminal.speak_any_encoding()
     try:
-        status = COMMANDS[options.command](load_catalogue(root), options)
-        if sys.stdout:
-            sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
-        return status
+        with pipe_may_close():
+            return COMMANDS[options.command](load_catalogue(root), options)
     except (JudgeError, StepError, StoreError) as error:
         return terminal.complain(str(error))
-    except BrokenPipeError:
-        terminal.give_up_stdout()
-        return 130
     except OSError as error:
         terminal.give_up_stdout()
         place = f"{error.filename}: " if error.filename else ""

@@ -46,7 +46,7 @@ ARGUMENTS: list[Argument] = [
         "--level",
         {"type": int, "choices": (3, 2, 0), "help": "the sandbox level"},
     ),
-    ("start", "--again", {**_YES, "help": "begin anew, keep the old file"}),
+    ("start", "--again", {**_YES, "help": "start over, keep the old file"}),
     ("solution", "--spoil", {**_YES, "help": "before an AC; recorded"}),
 ]
 

@@ -3,7 +3,9 @@
     after_prefill = (6, 7, 1)    # plain values: numbers, texts, True, False, None, lists, tuples
     tokens_computed = 4 + 1      # arithmetic on whole numbers may show the way to an answer
 
-Nothing is run: the file is read as literals. A wrong answer is named, the right one is not shown.
+Nothing is run: the file is read as literals. The first wrong answer is named and the right ones are
+counted: later answers mostly follow from earlier ones, and who saw all the wrong ones could guess
+at every question at once. The right answer is not shown.
 """
 
 from __future__ import annotations
@@ -105,8 +107,8 @@ def check_form(problem: Problem, text: str) -> Verdict:
     answers, fields = _read(problem, text)
     filled = sum(answers.get(name, (None, 0))[0] is not None for name in fields)
     total = len(fields)
-    zh = f"{total} 个问题填了 {filled} 个；对不对，提交后才知道"
-    en = f"{filled} of {total} questions are answered; a submission says which are right"
+    zh = f"{total} 个问题填了 {filled} 个；对了几个，提交后才知道"
+    en = f"{filled} of {total} questions are answered; a submission says how many are right"
     return Verdict("AC", Text(zh, en))
 
 

@@ -135,7 +135,7 @@ def _by_kind(data: dict[str, Any], folder: str) -> str:
         try:
             ast.parse(f"def {text}: ...")
         except SyntaxError:
-            return f"{text!r} is no signature such as f(q, k, v)"
+            return f"{text!r} is not a signature such as f(q, k, v)"
     return _step(data["step"]) if "step" in data else ""
 
 
@@ -146,7 +146,7 @@ def _step(step: dict[str, Any]) -> str:
         return "[step] `symbols` is empty"
     for symbol in step["symbols"]:
         if not isinstance(symbol, str) or not re.fullmatch(r"\w+(\.\w+)*", symbol):
-            return f"[step] `symbols`: {symbol!r} is no name such as Class.method"
+            return f"[step] `symbols`: {symbol!r} is not a name such as Class.method"
     for test in step.get("tests", []):
         if not isinstance(test, str) or not re.fullmatch(r"tests/\w+\.py::\w+", test):
             return f"[step] `tests`: {test!r} is not tests/test_x.py::test_y"

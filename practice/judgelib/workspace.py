@@ -30,7 +30,7 @@ def start(problem: Problem, *, again: bool = False) -> Path:
     if path.exists() and not again:
         raise JudgeError(
             f"{shown(path)} 已经在了；要重新开始，加上 --again（旧文件会保留）",
-            f"{shown(path)} is there already; --again begins anew (the old file is kept)",
+            f"{shown(path)} is there already; --again starts over (the old file is kept)",
         )
     text = engine.starter(problem)
     with _one_line(path):

@@ -247,7 +247,8 @@ def test_typing_what_a_browser_shows_gives_the_steps_package(
                 for title, code in page.evaluate(BLOCKS)
             )
             listed = [(one.path, one.symbol) for one in sources.settings.hidden(source.name)]
-            outcome = replay(text, sources.before(step), sources.package(step.number), listed)
+            after = sources.after(step, source.language)
+            outcome = replay(text, sources.before(step), after, listed)
             assert not outcome.differences, f"{source.path}\n{outcome.differences}"
 
 

@@ -38,7 +38,7 @@ def fault_of(root: Path, old: str, new: str) -> str:
         ("chapter = 1", 'chapter = "1"', "`chapter` must be of type int, not str"),
         ("chapter = 1", "chapters = 1", "unknown key `chapters`"),
         ('entry = "total"\n', "", "kind call needs `entry`"),
-        ('"(numbers, start)"', '"(numbers, start"', "is no signature such as f(q, k, v)"),
+        ('"(numbers, start)"', '"(numbers, start"', "is not a signature such as f(q, k, v)"),
         ('["一", "二", "三"]', '["一", "二"]', "`hints.zh` needs 3 texts"),
         ('en = "A sum"\n', "", "`title` needs a text zh and a text en"),
         ('banned = ["sum"]', "tolerance = 2", "`tolerance` must be > 0 and ≤ 1"),
@@ -62,7 +62,7 @@ STEP = 'kind = "engine"\n[step]\nnumber = 1\npath = "minisgl/core.py"\nsymbols =
     [
         ("minisgl/core.py", "../core.py", "`path` is '../core.py', not a file such as"),
         ('["Req"]', "[]", "`symbols` is empty"),
-        ('["Req"]', '["Req.x y"]', "'Req.x y' is no name such as Class.method"),
+        ('["Req"]', '["Req.x y"]', "'Req.x y' is not a name such as Class.method"),
         ("number = 1\n", "", "[step] key `number` is missing"),
     ],
 )

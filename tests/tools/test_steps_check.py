@@ -14,7 +14,7 @@ from tools.devlib.stages import closing_line
 from tools.steplib import check, load_steps
 from tools.steplib.check import Checker, Finding
 from tools.steplib.earlycode import code_problems, promise_problems, promises_to_come
-from tools.steplib.run import side_by_side
+from tools.steplib.run import environment, side_by_side
 from tools.steplib.storage import storage_problems
 
 
@@ -413,6 +413,37 @@ def test_poisoned_package_does_not_matter_to_a_built_step(
     assert check.run_main(check.python(book.root), tree, "examples/ch03_pile.py", "zh").status == 0
 
 
+WHO = """
+import os, sys
+
+print(__name__, __file__, os.getcwd(), os.getsid(0) == os.getpid(), sys.stdin.read(), sys.path)
+print("colorsys" in sys.modules, sorted(os.environ.items()))
+os.environ["LEFT"] = "behind"
+import colorsys
+sys.exit("as it ends")
+"""
+
+
+def test_a_run_is_what_python_itself_would_start(book: MiniBook) -> None:
+    loaded = load_steps(book.root)
+    tree = check.store(loaded, 3, check.assemble(loaded, 3))
+    (tree / "who.py").write_text(WHO)
+    with side_by_side(sys.executable) as pool:
+        plain = subprocess.run(
+            [sys.executable, "who.py"],
+            cwd=tree,
+            env=environment(tree, "zh") | {"OMP_WAIT_POLICY": "PASSIVE"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            start_new_session=True,
+        )
+        for _ in range(3):
+            ended = pool.submit(check.run_main, sys.executable, tree, "who.py", "zh").result()
+            assert (ended.status, ended.output) == (plain.returncode, plain.stdout)
+            assert ended.errors == plain.stderr
+
+
 def test_conftest_notices_a_package_from_elsewhere(book: MiniBook) -> None:
     book.append(
         "tests/test_ch03_pile.py",
@@ -448,11 +479,11 @@ def test_two_runs_go_side_by_side_and_findings_come_in_order(book: MiniBook) -> 
 def test_runs_share_the_processors_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.steplib.run.usable_cpus", lambda: 6)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    with side_by_side() as pool:
+    with side_by_side(sys.executable) as pool:
         assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == "3"
     assert "OMP_NUM_THREADS" not in os.environ
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
-    with side_by_side() as pool:
+    with side_by_side(sys.executable) as pool:
         assert pool.submit(os.getenv, "OMP_NUM_THREADS").result() == "5"
 
 

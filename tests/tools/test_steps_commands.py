@@ -188,7 +188,7 @@ def test_bad_manifest(
     ("arguments", "message"),
     [
         (["tree", "7"], "there is no step 7: the steps are 0 to 3"),
-        (["verify", "2"], "is no workspace: run python3 tools/steps.py start 2 first"),
+        (["verify", "2"], "is not a workspace: run python3 tools/steps.py start 2 first"),
         (["build", "1", "-o", "tools"], "tools is not an empty folder"),
         (["start", "1", "-o", "pyproject.toml"], "pyproject.toml is not an empty folder"),
         (["start", "2", "--from", "tools"], "tools has no folder minisgl/ to go on from"),

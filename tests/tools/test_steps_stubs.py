@@ -176,7 +176,15 @@ def test_only_what_changed_is_taken_out() -> None:
 
 def test_change_of_a_signature_is_a_change() -> None:
     old = "def f(a: int) -> int:\n    return a\n"
-    assert "raise" in stub_source(old, old.replace("a: int", "a: float"), "chapter 5")
+    assert "raise" in stub_source(old, old.replace("a: int", "a: int = 1"), "chapter 5")
+    assert "raise" in stub_source(old, "@cache\n" + old, "chapter 5")
+
+
+def test_types_in_a_header_are_none_of_the_readers_work() -> None:
+    new = "def f(a: float, *more: int) -> float:\n    return a\n"
+    assert stub_source("def f(a, *more) -> int:\n    return a\n", new, "chapter 5") == new
+    other = stub_source("def f(a, *more) -> int:\n    return a + 1\n", new, "chapter 5")
+    assert other.startswith("def f(a: float, *more: int) -> float:\n    raise")
 
 
 def test_changed_nested_function_changes_the_outer_one() -> None:

@@ -1,6 +1,8 @@
 """A reader's way through a chapter: `start`, write, `verify`, and go on from one's own work."""
 
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from tools.steplib import load_steps, package_files
 from tools.steplib import verify as verifying
 from tools.steplib.build import write_files
 from tools.steplib.commands import main
+from tools.steplib.live import Live
 from tools.steplib.storage import storage_problems
 from tools.steplib.verify import verify
 from tools.steplib.workspace import start
@@ -47,6 +50,18 @@ def test_start_gives_the_step_before_and_the_stubs(
     assert "python3 tools/steps.py verify 2" in shown
     settings = json.loads(book.read("workspace/ch02_stack/.vscode/settings.json"))
     assert settings["python.defaultInterpreterPath"] == f"{book.root}/.venv/bin/python"
+
+
+def test_a_file_saved_in_the_workspace_runs_on_its_code(
+    book: MiniBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MINISGL_TREE", "PYTHONPATH"):
+        monkeypatch.delenv(name, raising=False)
+    steps(book, "start", "2")
+    book.write("workspace/ch02_stack/try.py", "import minisgl.box\nprint(minisgl.box.__file__)\n")
+    mine = book.root / "workspace/ch02_stack"
+    said = subprocess.check_output([sys.executable, "try.py"], cwd=mine, text=True)
+    assert said == f"{mine}/minisgl/box.py\n"
 
 
 def test_chapter_without_package_code_has_its_main_to_write(book: MiniBook) -> None:
@@ -95,6 +110,9 @@ def test_verify_passes_and_notes_it(
     assert f"next: python3 tools/steps.py start 3 --from {mine}" in shown
     with Store() as store:  # the judge's progress
         assert [row["step"] for row in store.rows("SELECT * FROM steps")] == [2]
+    capsys.readouterr()
+    assert steps(book) == 0
+    assert "\nNext: 03 Title ch03_pile\n" in capsys.readouterr().out
 
 
 def test_verify_is_red_when_an_earlier_test_breaks(
@@ -126,8 +144,24 @@ def test_verify_shows_what_was_expected_beside_what_it_got(
     written(book, "class stack_of:\n    def __init__(self, *a): pass\n    take = lambda s: 3\n")
     capsys.readouterr()
     assert steps(book, "verify", "2") == 1
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[-3:-1] == ["    expected: 2", "    got: 3"]
+    shown = capsys.readouterr().out
+    assert "    expected: 2\n    got: 3\n    +  where 3 = <lambda>()\n" in shown
+
+
+def test_verify_shows_what_pytest_says_of_the_values(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Below a message of the test's own, and of what is too long to be shown whole."""
+    book.append(
+        "tests/test_ch02_stack.py",
+        "\n\ndef test_large():\n    assert list(range(99)) == [*range(98), 7], 'not all of them'\n",
+    )
+    written(book, book.read("steps/ch02_stack/minisgl/stack.py"))
+    capsys.readouterr()
+    assert steps(book, "verify", "2") == 1
+    shown = capsys.readouterr().out
+    assert "\n    AssertionError: not all of them\n" in shown
+    assert "\n    At index 98 diff: 98 != 7\n" in shown
 
 
 def test_verify_says_where_a_syntax_error_is(
@@ -175,27 +209,40 @@ def test_code_that_never_comes_back_to_python_is_stopped(
     assert f"make this one green first: {name}\n    it did not end and was stopped" in shown
 
 
-def test_verify_runs_again_only_what_can_have_changed(
-    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
-    runs: list[list[str]] = []
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The test files of each run that `verify` makes."""
+    found: list[list[str]] = []
     run_tests = verifying.run_tests
 
     def counted(python: str, tree: Path, tests: list[str], *more: Any, **options: Any) -> Any:
-        runs.append(list(tests))
+        found.append(list(tests))
         return run_tests(python, tree, tests, *more, **options)
 
     monkeypatch.setattr(verifying, "run_tests", counted)
+    return found
+
+
+OWN, BOX, SCRIPT = (f"tests/test_ch0{name}.py" for name in ("2_stack", "1_box", "0_script"))
+
+
+def test_verify_runs_again_only_what_can_have_changed(
+    book: MiniBook,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    runs: list[list[str]],
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
     written(book, book.read("steps/ch02_stack/minisgl/stack.py"))
-    own, box, script = (f"tests/test_ch0{name}.py" for name in ("2_stack", "1_box", "0_script"))
+    lazy = "def __getattr__(name):\n    from minisgl import stack\n    return stack\n"
+    book.write("workspace/ch02_stack/minisgl/__init__.py", lazy)
     stack = book.root / "workspace/ch02_stack/minisgl/stack.py"
     for change, expected in (
-        (None, [[own], [script, box]]),
+        (None, [[OWN], [SCRIPT, BOX]]),
         (None, []),
-        ("# more\n", [[own]]),
-        ("THINGS = 1 / 0\n", [[own]]),
-        ("THINGS = 1 / 0\n", [[own]]),
+        ("# more\n", [[OWN]]),
+        ("THINGS = 1 / 0\n", [[OWN]]),
+        ("THINGS = 1 / 0\n", [[OWN]]),
     ):
         runs.clear()
         if change:
@@ -203,6 +250,29 @@ def test_verify_runs_again_only_what_can_have_changed(
         assert steps(book, "verify", "2") == ("1 / 0" in (change or ""))
         assert runs == expected
     assert "✓ tests/test_ch01_box.py::test_holds_what_is_put" in capsys.readouterr().out
+
+
+def test_an_interrupt_keeps_what_has_passed(
+    book: MiniBook,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    runs: list[list[str]],
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(book.root / "home"))
+    written(book, book.read("steps/ch02_stack/minisgl/stack.py"))
+
+    def interrupted(live: Live, name: str, test: Any) -> None:
+        if name.endswith("::test_holds_what_is_put"):
+            raise KeyboardInterrupt
+        shown(live, name, test)
+
+    shown = Live._test
+    with monkeypatch.context() as patch:
+        patch.setattr(Live, "_test", interrupted)
+        assert steps(book, "verify", "2") == 130
+    assert "stopped at 1/3; run it again to go on" in capsys.readouterr().out
+    assert steps(book, "verify", "2") == 0
+    assert runs == [[OWN], [SCRIPT, BOX], [BOX]]
 
 
 def test_large_tests_wait_until_the_small_ones_pass(
@@ -261,10 +331,12 @@ def test_without_a_command_it_says_where_one_stands(
         "  python3 tools/steps.py start 0",
     ]
     steps(book, "start", "0")
-    assert said()[2:4] == [
-        "  your folder: workspace/ch00_script",
-        "  python3 tools/steps.py verify 0",
-    ]
+    begun = ["Begun: 00 Title ch00_script", "  your folder: workspace/ch00_script"]
+    begun.append("  python3 tools/steps.py verify 0")
+    assert said()[1:4] == begun
+    steps(book, "start", "2")
+    assert said()[1:5] == [*begun, "Begun: 02 Title ch02_stack"]
+    shutil.rmtree(book.root / "workspace/ch02_stack")
     script = book.root / "workspace/ch00_script/examples/ch00_script.py"
     script.write_text(book.read("examples/ch00_script.py"))
     assert steps(book, "verify", "0") == 0

@@ -27,7 +27,7 @@ from tools.book.replaying import replay_pages
 from tools.book.site import SITE, build_site, is_current
 from tools.book.sources import Sources
 from tools.book.words import LANGUAGES
-from tools.environment import use_environment
+from tools.environment import pipe_may_close, use_environment
 from tools.lang import tr
 from tools.steplib import StepError
 
@@ -39,7 +39,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     """Run one command; 1 where something is wrong, 2 for a wrong command line."""
     options = _parser().parse_args(arguments)
     try:
-        return COMMANDS[options.command](Sources(root), options)
+        with pipe_may_close():
+            return COMMANDS[options.command](Sources(root), options)
     except (BookError, StepError) as error:
         print(f"book: {error}", file=sys.stderr)
         return 1

@@ -64,10 +64,13 @@ def workspace(context: Context) -> str:
     typed = {f"python3 tools/steps.py {name} {step.number}": what for name, what in said.items()}
     commands = "\n".join(f"{command:<35}# {what}" for command, what in typed.items())
     text = say(
-        f"先 `cd workspace/{step.name}`，再启动 `../../.venv/bin/python`，本页的小段程序跑的就是"
-        "你的代码。要你写的都折叠着：先自己写，再展开对照。",
-        f"After `cd workspace/{step.name}`, `../../.venv/bin/python` runs this page's snippets "
-        "on your code. What is yours to write is folded: write first, then compare.",
+        f"本页的小段程序也能用你的代码跑：`cd workspace/{step.name}`，存成这里的文件，再运行 "
+        "`../../.venv/bin/python try.py`；不带文件名，就直接粘贴。存在别处的，跑的是书里写完的"
+        "代码。要你写的都折叠着：先自己写，再展开对照。",
+        f"This page's snippets run on your code too: `cd workspace/{step.name}`, save one there, "
+        "and `../../.venv/bin/python try.py` (without a name, paste it). A file saved elsewhere "
+        "runs on the book's finished code. What is yours to write is folded: write first, then "
+        "compare.",
     )
     switch = say("展开全部代码", "Show all code")
     return (

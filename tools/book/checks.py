@@ -96,7 +96,7 @@ def _settings(sources: Sources) -> Iterator[Fault]:
     known = {step.page for step in sources.book}
     for name in sources.settings.pages:
         if name not in known:
-            text = tr(f"[pages.{name}] 不是任何一章的页", f"[pages.{name}] is no chapter's page")
+            text = tr(f"[pages.{name}] 不是任何一章的页", f"[pages.{name}] is not a chapter's page")
             yield Fault("docs/book.toml", 0, text)
 
 
@@ -129,7 +129,7 @@ def _alone(sources: Sources, page: Page) -> Iterator[Fault]:
     for title in titles:
         if ids[title.id] > 1:
             yield Fault(
-                page.path, title.number, tr(f"id {title.id} 重复", f"id {title.id} is there twice")
+                page.path, title.number, tr(f"id {title.id} 重复", f"id {title.id} is used twice")
             )
     step = sources.step_of(page.name)
     if step:

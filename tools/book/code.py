@@ -16,8 +16,6 @@ from tools.steplib.errors import StepError
 from tools.steplib.source import lines_of
 from tools.steplib.stubs import changed_functions
 
-TEXT = r"""f?"[^"]*"|f?'[^']*'"""
-TR = re.compile(rf"(?:_step\.)?\btr\(\s*(?P<zh>{TEXT}),\s*(?P<en>{TEXT}),?\s*\)")
 SUFFIXES = {".py": "python", ".jinja": "jinja", ".json": "json", ".toml": "toml", ".sh": "sh"}
 
 
@@ -41,11 +39,6 @@ def _ranges(numbers: Iterable[int]) -> str:
         else:
             found.append([number, number])
     return " ".join(f"{a}-{b}" if a != b else f"{a}" for a, b in found)
-
-
-def _program(body: str, language: str) -> str:
-    """An example as a reader of one language would write it: `tr("…", "…")` is that text."""
-    return TR.sub(lambda call: call[language], re.sub(r"(import .*), tr$", r"\1", body, flags=re.M))
 
 
 def code(context: Context, text: str) -> str:
@@ -88,7 +81,7 @@ def _is_to_write(reader: Reader, path: str, symbol: str) -> bool:
 
 def _other_chapter(context: Context, path: str, symbol: str, number: str) -> str:
     if not number.isdigit():
-        raise BookError(f"ch={number} 不是章号", f"ch={number} is no number of a chapter")
+        raise BookError(f"ch={number} 不是章号", f"ch={number} is not the number of a chapter")
     step = context.sources.step(f"ch{int(number):02}")
     files = context.sources.package(step.number)
     if path not in files:
@@ -114,10 +107,10 @@ def main(context: Context, text: str) -> str:
     path, symbol = context.need_step().main, words[0] if words else ""
     if path in context.reader.after:
         return show(context, path, symbol)
-    source = context.sources.read(path)
+    source = context.sources.main(context.need_step(), context.language)
     body = locate(source, symbol, path).text(source) if symbol else source.removesuffix("\n")
     heading = f"{path} · {piece(context.language, symbol)}" if symbol else path
-    return block(_program(body, context.language), path, heading)
+    return block(body, path, heading)
 
 
 def test(context: Context, text: str) -> str:

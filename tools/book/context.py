@@ -27,14 +27,14 @@ class Context:
     def reader(self) -> Reader:
         """What the reader of this page has typed so far."""
         step = self.need_step()
-        return Reader(self.sources.before(step), self.sources.package(step.number))
+        return Reader(self.sources.before(step), self.sources.after(step, self.language))
 
     def need_step(self) -> Step:
         """The page's chapter; BookError on a page that is none."""
         if self.step is None:
             raise BookError(
                 "这一页不属于任何章节，这条指令要用在章节页里",
-                "this page is no chapter's, and the directive is for those",
+                "this page belongs to no chapter, and the directive is for chapters' pages",
             )
         return self.step
 

@@ -68,7 +68,7 @@ def expand(sources: Sources, page: Page) -> Expanded:
 
 
 def _fence(fence: Fence) -> list[str]:
-    """A block as Markdown knows it: `run` and `sketch` behind the language are words of ours."""
+    """A block as Markdown knows it: `run` and `sketch` after the language are words of ours."""
     first, *rest = fence.raw
     words = fence.info.split()
     if words[1:2] in ([RUN], [SKETCH]):

@@ -51,7 +51,7 @@ class Fence(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """A heading: level, text, and the id that is written behind it, if one is."""
+    """A heading: level, text, and the id that is written after it, if one is."""
 
     number: int
     level: int

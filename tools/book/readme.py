@@ -1,6 +1,6 @@
 """Figures in the READMEs: `35.7 ×<!--{{ ch05_kv_cache[length=1024].ratio \\| .1f }} ×-->`.
 
-A README is read as it is, so a figure stands there as text. The comment behind it says which
+A README is read as it is, so a figure stands there as text. The comment after it says which
 record it comes from, and the check that both agree.
 """
 

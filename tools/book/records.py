@@ -97,7 +97,7 @@ def _source_hash(sources: Sources, step: Step) -> str:
     versions = tree(sources.book, step.number)
     total = hashlib.sha256()
     # What finds the tree and chooses the language is the same for all, and prints nothing.
-    for path in sorted(closure(files, [step.main], typing=True) - {HELPER}):
+    for path in sorted(closure(files, [step.main]) - {HELPER}):
         place = versions[path].location if path in versions else sources.root / path
         content = (
             script_hash(place)

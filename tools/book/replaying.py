@@ -18,4 +18,5 @@ def replay_pages(sources: Sources, wanted: list[str]) -> Iterator[tuple[Page, Ou
             continue
         listed = [(one.path, one.symbol) for one in sources.settings.hidden(page.name)]
         markdown = expand(sources, page).markdown
-        yield page, replay(markdown, sources.before(step), sources.package(step.number), listed)
+        after = sources.after(step, page.language)
+        yield page, replay(markdown, sources.before(step), after, listed)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tools.book.errors import BookError, Fault
 from tools.book.pages import Fence, Page, scan
@@ -106,16 +108,18 @@ def _executed(interpreter: str, folder: Path, bodies: list[str]) -> dict[str, st
     if not bodies:
         return {}
     try:
-        ended = subprocess.run(
-            [interpreter, "-c", DRIVER],
-            cwd=folder,
-            env=environment(folder) | {"OMP_WAIT_POLICY": "PASSIVE"},
-            input=json.dumps(bodies),
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_SECONDS,
-            check=False,
-        )
+        with TemporaryDirectory() as scratch:  # a block may write files
+            tree = shutil.copytree(folder, Path(scratch, "tree"))
+            ended = subprocess.run(
+                [interpreter, "-c", DRIVER],
+                cwd=tree,
+                env=environment(tree) | {"OMP_WAIT_POLICY": "PASSIVE"},
+                input=json.dumps(bodies),
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_SECONDS,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return dict.fromkeys(bodies, f"> {LIMIT_SECONDS} s")
     try:

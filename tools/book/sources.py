@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,8 @@ from tools.steplib.source import decode
 
 BRANCH = "main"
 LOCAL = "source:"  # a file's address while the repository has none, see `local.py`
+TEXT = r"""f?"[^"]*"|f?'[^']*'"""
+TR = re.compile(rf"(?:_step\.)?\btr\(\s*(?P<zh>{TEXT}),\s*(?P<en>{TEXT}),?\s*\)")
 
 
 class Sources:
@@ -71,24 +74,31 @@ class Sources:
         raise BookError(f"没有章节 {label}", f"there is no chapter {label}")
 
     def package(self, number: int) -> dict[str, str]:
-        """Path -> text of what a chapter's reader has typed: the package; its main in ch00.
-
-        A chapter that writes nothing into the package has its main as what the reader writes.
-        """
+        """Path -> text of the package after a chapter."""
         if number not in self._packages:
             files = package_files(self.book, number)
-            texts = {path: decode(content, path) for path, content in files.items()}
-            step = self.book[number]
-            if not step.writes and not step.removes:
-                texts[step.main] = self.read(step.main)
-            self._packages[number] = texts
+            self._packages[number] = {path: decode(files[path], path) for path in files}
         return self._packages[number]
 
     def before(self, step: Step) -> dict[str, str]:
-        """What the reader has before a chapter; mains are not part of it."""
+        """What the reader has before a chapter: the package."""
         earlier = self.book.before(step)
-        files = self.package(earlier.number) if earlier else {}
-        return {path: text for path, text in files.items() if not path.startswith("examples/")}
+        return self.package(earlier.number) if earlier else {}
+
+    def after(self, step: Step, language: str) -> dict[str, str]:
+        """What the reader of a page in `language` has typed after a chapter: the package.
+
+        A chapter that writes nothing into the package has its main as what the reader writes.
+        """
+        files = self.package(step.number)
+        if step.writes or step.removes:
+            return files
+        return files | {step.main: self.main(step, language)}
+
+    def main(self, step: Step, language: str) -> str:
+        """An example as a reader of one language would write it: `tr("…", "…")` is that text."""
+        body = re.sub(r"(import .*), tr$", r"\1", self.read(step.main), flags=re.MULTILINE)
+        return TR.sub(lambda call: call[language], body)
 
     def read(self, path: str) -> str:
         """The text of a file of the repository; BookError when it cannot be had."""

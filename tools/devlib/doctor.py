@@ -142,15 +142,15 @@ def look_at_gpu() -> Finding:
     done = subprocess.run(query, capture_output=True, text=True, check=False)
     if done.returncode:
         problem = reason(done.stdout + done.stderr, Path(tool))
-        return Finding("gpu", problem, tr("检查驱动", "mend the driver"))
+        return Finding("gpu", problem, tr("检查驱动", "check the driver"))
     return Finding("gpu", "; ".join(done.stdout.split("\n")).strip("; "))
 
 
 def look_at_sandbox() -> Finding:
-    """bubblewrap, with which the judge will lock submissions in; optional before it exists."""
+    """bubblewrap, in which the judge runs submissions where it can; optional."""
     tool = shutil.which("bwrap")
     if tool:
         return Finding("sandbox", tool)
-    advice = tr("没有 bwrap（以后的判题器会用到", "no bwrap (the judge to come will use it")
+    advice = tr("没有 bwrap（最严的沙箱要用它", "no bwrap (the strictest sandbox needs it")
     how = "apt install bubblewrap" if sys.platform == "linux" else tr("仅 Linux", "Linux only")
     return Finding("sandbox", f"{advice}: {how})")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from tools.devlib.process import Failure, reason, remove, run
 from tools.lang import tr
@@ -142,7 +143,14 @@ class Environment:
 class PipLog:
     """What pip prints: all of it in a file, on a terminal one line that says what it is doing."""
 
-    DOINGS = ("Collecting", "Downloading", "Building", "Preparing", "Installing")
+    # pip's own words, and what a reader of Chinese sees instead.
+    DOINGS: ClassVar = {
+        "Collecting": "查找 {}",
+        "Downloading": "下载 {}",
+        "Building": "构建…",
+        "Preparing": "准备…",
+        "Installing": "安装…",
+    }
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -174,7 +182,8 @@ class PipLog:
                 en += "stop with Ctrl-C and use --torch-index (see README)"
                 self._say(tr(zh, en), "\n")
             if doing in self.DOINGS and sys.stdout.isatty():
-                self._say(f"{doing} {what}"[: shutil.get_terminal_size().columns - 8])
+                text = tr(self.DOINGS[doing].format(what), f"{doing} {what}")
+                self._say(text[: shutil.get_terminal_size().columns - 8])
 
     def _say(self, text: str, end: str = "") -> None:
         clear = "\r\x1b[K" if sys.stdout.isatty() else ""

@@ -33,7 +33,7 @@ def fetch_model(environment: Environment) -> Path:
         raise Failure(
             tr(
                 "没有拿到模型，原因见上一行；处理后重新运行",
-                "no model, for the reason above; mend it and run again",
+                "no model, for the reason above; fix that and run again",
             )
         )
     return Path(text.strip().split("\n")[-1])

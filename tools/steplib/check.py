@@ -59,7 +59,7 @@ class Checker:
         """Check steps; their findings come in order, while the runs of others go on."""
         # What the last step runs takes longest: begun last, it would be alone at the end.
         longest_first = sorted(numbers, key=lambda number: number != self._book.last.number)
-        with side_by_side() as pool:
+        with side_by_side(self._python) as pool:
             begun = {number: self._begin(number, pool) for number in longest_first}
             for number in numbers:
                 found, parts = begun[number]
@@ -100,7 +100,7 @@ class Checker:
             found.problems.append(f"{main} has no {path.name}: {_record(found)}")
             return
         recorded = path.read_text("utf-8")
-        needed = closure(files, [main], typing=True)
+        needed = closure(files, [main])
         key = self._cache.key("main", files, needed, language, recorded)
         if self._cache.get(key):
             return

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from .source import decode, docstring_of, parse, statements, targets
+from .source import decode, docstring_of, first_line, lines_of, parse, statements, targets
 
 PACKAGE = "minisgl"
 SEARCH = ("", "tests/", "examples/")
+LATE = ":__getattr__"  # after a path: not the module, but what it runs when it is asked for a name
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def imports(text: str, path: str) -> tuple[Import, ...]:
 def _typing_lines(module: ast.Module) -> set[int]:
     lines: set[int] = set()
     for node in ast.walk(module):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and ast.unparse(node.test).split(".")[-1] == "TYPE_CHECKING":
             for child in node.body:
                 lines.update(range(child.lineno, (child.end_lineno or child.lineno) + 1))
     return lines
@@ -106,28 +107,54 @@ def provides(files: Mapping[str, bytes], wanted: Import) -> bool:
     return bool({wanted.name, "__getattr__"} & bindings(decode(files[path], path), path))
 
 
-def closure(files: Mapping[str, bytes], roots: Iterable[str], *, typing: bool) -> set[str]:
-    """Return the roots and every file they lead to; `typing` follows type-only imports too."""
+def closure(files: Mapping[str, bytes], roots: Iterable[str]) -> set[str]:
+    """Return the roots and every file that may run, or be read, when they run.
+
+    An import for annotations only does not run, and a module's `__getattr__` only where a file
+    asks the module itself for a name: a test of one layer does not lead to all of them.
+    """
     seen: set[str] = set()
     todo = list(roots)
     while todo:
-        path = todo.pop()
-        if path in files and path not in seen:
-            seen.add(path)
-            todo += _neighbours(files, path, typing)
-    return seen
+        place = todo.pop()
+        if place.removesuffix(LATE) in files and place not in seen:
+            seen.add(place)
+            todo += _neighbours(files, place)
+    return seen & set(files)
 
 
-def _neighbours(files: Mapping[str, bytes], path: str, typing: bool) -> Iterator[str]:
+def _neighbours(files: Mapping[str, bytes], place: str) -> Iterator[str]:
+    path = place.removesuffix(LATE)
     if not path.endswith(".py"):
         text = files[path].decode("utf-8", "replace")
         yield from (data for data in _data_files(files) if PurePosixPath(data).name in text)
         return
-    text = decode(files[path], path)
+    text = _parts(decode(files[path], path), path)[place != path]
     for wanted in imports(text, path):
-        if typing or not wanted.typing:
+        if not wanted.typing:
             yield from _chain(files, wanted.dotted)
+            yield from _asked(files, wanted)
     yield from _named(files, texts_of(text, path))
+
+
+@lru_cache(maxsize=4096)
+def _parts(text: str, path: str) -> tuple[str, str]:
+    """Split a module's text: all but its `__getattr__`, and that function."""
+    for node in parse(text, path).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
+            lines, late = lines_of(text), slice(first_line(node) - 1, node.end_lineno)
+            function = "\n".join(lines[late])
+            del lines[late]
+            return "\n".join(lines), function
+    return text, ""
+
+
+def _asked(files: Mapping[str, bytes], wanted: Import) -> Iterator[str]:
+    """The `__getattr__` of the module whose names an import asks for, or binds."""
+    # `import a.b` binds `a`, whose names can then be read.
+    path = module_file(files, wanted.module if wanted.name else wanted.module.split(".")[0])
+    if path:
+        yield path + LATE
 
 
 def _chain(files: Mapping[str, bytes], dotted: str) -> Iterator[str]:
@@ -148,14 +175,14 @@ def _named(files: Mapping[str, bytes], texts: frozenset[str]) -> Iterator[str]:
     for path in files:
         if path.startswith("examples/") and PurePosixPath(path).name in joined:
             yield path
-    for text in texts:
-        if re.fullmatch(rf"{PACKAGE}(\.\w+)*", text):
-            yield from _chain(files, text)
-            if "-m" in texts:
-                yield from _chain(files, text + ".__main__")
-    for match in re.finditer(rf"-m ({PACKAGE}[\w.]*)", joined):
-        yield from _chain(files, match[1])
-        yield from _chain(files, match[1] + ".__main__")
+    for match in re.finditer(rf"(-m |from |import )?({PACKAGE}(?:\.\w+)*)", joined):
+        entry = match[1] == "-m " or "-m" in texts
+        if entry or match[1] or "." in match[2]:  # the word alone is a folder's name
+            yield from _chain(files, match[2])
+        if entry:
+            yield from _chain(files, match[2] + ".__main__")
+    for match in re.finditer(rf"from ({PACKAGE}[\w.]*) import", joined):
+        yield from _asked(files, Import(match[1], "*", 0, False))
 
 
 def _data_files(files: Mapping[str, bytes]) -> list[str]:

@@ -1,7 +1,6 @@
 """The commands of `tools/steps.py`: read the arguments, call the library, print."""
 
 import argparse
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from tools.arguments import Argument, parser_of
+from tools.environment import pipe_may_close
 from tools.lang import tr
 from tools.store import tell_language
 
@@ -49,7 +49,7 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
     options = parser(description).parse_args(arguments)
     tell_language()
     try:
-        with _ending_children():
+        with pipe_may_close(), _ending_children():
             command = COMMANDS[options.command][0] if options.command else _standing
             return command(load_steps(root), options)
     except StepError as error:
@@ -57,12 +57,9 @@ def main(root: Path, description: str, arguments: Sequence[str] | None = None) -
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader of a pipe has gone; what is still buffered goes nowhere, without a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
-        print(f"steps.py: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"steps.py: {place}{error.strerror or error}", file=sys.stderr)
         return 2
 
 
@@ -286,5 +283,5 @@ ARGUMENTS: list[Argument] = [
         "--from",
         {"dest": "mine", "type": Path, "metavar": "DIR", "help": "go on from your own folder"},
     ),
-    ("start", "--again", {"action": "store_true", "help": "begin anew; the old folder is kept"}),
+    ("start", "--again", {"action": "store_true", "help": "start over; the old folder is kept"}),
 ]

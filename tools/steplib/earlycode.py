@@ -16,7 +16,7 @@ def code_problems(book: Book, number: int, files: Mapping[str, bytes]) -> Iterat
     `files` is the assembled folder of step `number`.
     """
     roots = [book[number].main, *live_tests(book, number), CONFTEST]
-    used_files = closure(files, roots, typing=False)
+    used_files = closure(files, roots)
     package = [path for path in files if path.startswith("minisgl/")]
     for path in package:
         if path not in used_files:

@@ -60,6 +60,12 @@ class Live:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        if kind is KeyboardInterrupt:
+            task = self._bar.tasks[0]
+            counts = f"{task.completed:.0f}/{task.total or 0:.0f}"
+            zh = f"停在 {counts}；再运行一次就接着跑，已全部通过的测试文件不再重跑"
+            en = f"stopped at {counts}; run it again to go on: files that have passed are known"
+            self._say(tr(zh, en))
 
     def __call__(self, told: dict[str, Any]) -> None:
         """Take what `verify` tells."""

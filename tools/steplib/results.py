@@ -70,7 +70,7 @@ def test_key(cache: Cache, kind: str, files: Files, path: str, slow: bool) -> st
 
     Of what is retired only the file's own tests matter.
     """
-    needed = closure(files, [path, CONFTEST, HELPER], typing=True)
+    needed = closure(files, [path, CONFTEST, HELPER])
     needed |= {"pyproject.toml"} & set(files)
     retired = json.loads(files.get(RETIRED, b"{}"))
     mine = {test: why for test, why in retired.items() if test.split("::")[0] == path}

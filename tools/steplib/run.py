@@ -5,15 +5,14 @@ import math
 import os
 import re
 import signal
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -24,12 +23,19 @@ from tools.environment import NO_ENVIRONMENT, own_python, usable_cpus
 from tools.lang import tr
 
 from .errors import StepError
+from .nursery import Nursery
 
 PLUGIN = Path(__file__).parent / "plugin"
 LIMIT_SECONDS = 1800
 LOOK_SECONDS = 0.05
 SIDE_BY_SIDE = 2
 GRACE_SECONDS = 15  # beyond a test's own limit: code that does not return to Python is stopped
+# What takes seconds to load. On macOS a process that has loaded the system's must not fork.
+HEAVY = (
+    ["torch", "transformers.models.llama.modeling_llama", "hypothesis", "pytest"]
+    if sys.platform == "linux"
+    else []
+)
 LIBRARIES = ("torch", "transformers", "safetensors", "tokenizers", "pytest", "numpy")
 
 
@@ -48,8 +54,8 @@ class Test:
     """What became of one test: "passed", "failed", "skipped" or "not run"; in which phase; why.
 
     `large`: it needs a whole engine, or much time.
-    Of a failure: the last place in the code under test, the test's own line, and for `a == b` what
-    it got and expected.
+    Of a failure: the last place in the code under test, the test's own line, for `a == b` what it
+    got and expected, and in `more` what else pytest says of it.
     """
 
     outcome: str
@@ -61,6 +67,7 @@ class Test:
     source: str = ""
     got: str = ""
     expected: str = ""
+    more: Sequence[str] = ()
 
 
 @dataclass
@@ -85,13 +92,13 @@ Tell = Callable[[dict[str, Any]], None]
 class Events:
     """Reads what the plugin tells while the tests run, into a report and to whoever listens."""
 
-    def __init__(self, path: Path, tell: Tell) -> None:
+    def __init__(self, path: Path, tell: Tell, report: Report) -> None:
         path.touch()
         self._file = path.open(encoding="utf-8")
         self._tell = tell
         self._line = ""
         self._silent_at = math.inf
-        self.report = Report()
+        self.report = report
         self.begun = ""  # the file or the test that runs now
         self.complete = False
 
@@ -178,15 +185,17 @@ def run_tests(
     show: bool = False,
     seconds: int = 0,
     tell: Tell = lambda told: None,
+    report: Report | None = None,
 ) -> Report:
     """Run test files of a built step in one process; `show` lets pytest print as it goes.
 
     `brief`: what is printed of a failure is what the report says, which saves half of the time
     where many fail. `small_first`: larger tests come later, and wait until the smaller ones pass.
     `seconds`: how long a test may take (a slow one ten times that; 0: as long as it likes). `tell`
-    gets what the plugin tells, when it does.
+    gets what the plugin tells, when it does, and `report` is filled then: an interrupt leaves in it
+    what has ended.
     """
-    tests = list(tests)
+    tests, report = list(tests), report or Report()
     with tempfile.TemporaryDirectory(prefix="steps-") as scratch:
         variables = environment(tree) | {
             "PYTHONPATH": os.pathsep.join([str(tree), str(PLUGIN)]),
@@ -204,10 +213,9 @@ def run_tests(
         command += ["--continue-on-collection-errors", *tests]
         if (tree / "pyproject.toml").is_file():
             command += ["-c", "pyproject.toml"]
-        events = Events(Path(scratch) / "report", tell)
+        events = Events(Path(scratch) / "report", tell, report)
         ended = _run(command, tree, variables, show=show, watch=events.read)
         events.close()
-    report = events.report
     report.output, report.seconds = ended.output + ended.errors, ended.seconds
     status = _status_of_code(ended, reported=events.complete)
     if status is not None:
@@ -255,10 +263,11 @@ def _blame(report: Report, begun: str) -> None:
 
 
 _ending = threading.Event()
+_pool = threading.local()  # .nursery: of the pool's thread
 
 
 @contextmanager
-def side_by_side() -> Iterator[ThreadPoolExecutor]:
+def side_by_side(interpreter: str) -> Iterator[ThreadPoolExecutor]:
     """A pool in which runs share the machine; what ends the block early ends them too.
 
     Two of them with half of the processors each take little more than half of the time that they
@@ -267,7 +276,13 @@ def side_by_side() -> Iterator[ThreadPoolExecutor]:
     chosen = "OMP_NUM_THREADS" in os.environ
     if not chosen:
         os.environ["OMP_NUM_THREADS"] = str(max(1, usable_cpus() // SIDE_BY_SIDE))
-    pool = ThreadPoolExecutor(SIDE_BY_SIDE)
+    nurseries: list[Nursery] = []
+
+    def begin() -> None:
+        _pool.nursery = Nursery(interpreter, HEAVY)
+        nurseries.append(_pool.nursery)
+
+    pool = ThreadPoolExecutor(SIDE_BY_SIDE, initializer=begin)
     try:
         yield pool
     except BaseException:
@@ -276,6 +291,8 @@ def side_by_side() -> Iterator[ThreadPoolExecutor]:
         raise
     finally:
         pool.shutdown()
+        for nursery in nurseries:
+            nursery.close()
         _ending.clear()
         if not chosen:
             del os.environ["OMP_NUM_THREADS"]
@@ -294,31 +311,29 @@ def _run(
     `watch` is asked again and again whether to stop.
     """
     begun = time.monotonic()
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=None if show else subprocess.PIPE,
-        stderr=None if show else subprocess.PIPE,
-        start_new_session=True,
-        encoding="utf-8",
-        errors="replace",
-    ) as process:
+    kept = getattr(_pool, "nursery", None)
+    with (
+        tempfile.TemporaryDirectory(prefix="steps-") as scratch,
+        nullcontext(kept) if kept else closing(Nursery(command[0])) as nursery,
+    ):
+        files = [] if show else [f"{scratch}/output", f"{scratch}/errors"]
+        process = nursery.begin(command[1:], str(folder), variables, files)
         stopped = False
-        while True:
-            try:
-                output, errors = process.communicate(timeout=LOOK_SECONDS)
-                status = None if stopped else process.returncode
-                return Finished(status, output or "", errors or "", time.monotonic() - begun)
-            except subprocess.TimeoutExpired:
+        try:
+            while (status := nursery.ended(LOOK_SECONDS)) is None:
                 late = time.monotonic() > begun + LIMIT_SECONDS
-                stopped = watch() or late or _ending.is_set()
-                if stopped:
-                    os.killpg(process.pid, signal.SIGKILL)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
+                if watch() or late or _ending.is_set():
+                    stopped = True
+                    _end(process)
+        finally:
+            _end(process)  # what it has left behind, too
+        output, errors = [Path(path).read_text("utf-8", "replace") for path in files] or ["", ""]
+    return Finished(None if stopped else status, output, errors, time.monotonic() - begun)
+
+
+def _end(process: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
 
 
 def mask(output: str) -> str:

@@ -11,6 +11,7 @@ import io
 import itertools
 import tokenize
 from collections import defaultdict
+from functools import lru_cache
 
 from .source import Function, docstring_of, lines_of, parse, scopes
 
@@ -68,13 +69,15 @@ def _indent(node: Function) -> str:
     return " " * node.body[-1].col_offset
 
 
+@lru_cache(maxsize=4096)
 def changed_functions(
     old: str | None, new: str, path: str = "source"
-) -> list[tuple[str, Function]]:
+) -> tuple[tuple[str, Function], ...]:
     """Return (qualified name, node) of the functions of `new` that the reader has to write.
 
     A function counts when nothing in `old` of that name has the same syntax tree; docstrings,
-    comments and layout make no difference. Functions without a body to write do not count.
+    comments, layout and what the header says of types make no difference: headers are not the
+    reader's to write. Functions without a body to write do not count.
     """
     known: dict[str, set[str]] = defaultdict(set)
     for name, node in _functions(old or "", path):
@@ -84,7 +87,7 @@ def changed_functions(
         for name, node in _functions(new, path)
         if _shape(node) not in known[name] and not _is_empty(node)
     ]
-    return sorted(found, key=lambda pair: pair[1].lineno)
+    return tuple(sorted(found, key=lambda pair: pair[1].lineno))
 
 
 def _functions(text: str, path: str) -> list[tuple[str, Function]]:
@@ -93,8 +96,12 @@ def _functions(text: str, path: str) -> list[tuple[str, Function]]:
 
 
 def _shape(node: Function) -> str:
-    """The function without docstrings, as text."""
+    """The function without docstrings and without the types in its header, as text."""
     node = copy.deepcopy(node)
+    node.returns = None
+    for part in ast.walk(node.args):
+        if isinstance(part, ast.arg):
+            part.annotation = None
     for inner in ast.walk(node):
         found = docstring_of(inner)
         if found:

@@ -129,7 +129,7 @@ def _print_next(book: Book, folder: Path, name: str, report: Report) -> None:
     rows = [("", f"{test.reason if test else report.broken[name]}{place}")]
     if test:
         rows += [("", test.source), (tr("应为", "expected"), test.expected)]
-        rows += [(tr("得到", "got"), test.got)]
+        rows += [(tr("得到", "got"), test.got), *(("", line) for line in test.more)]
     for label, text in rows:
         if text:
             print(f"    {label}{': ' if label else ''}{text}")
@@ -147,17 +147,19 @@ def print_standing(book: Book) -> None:
         )
     )
     left = [step for step in book if step.number not in done]
-    if left:
-        step = left[0]
-        title = tr(step.title["zh"], step.title["en"])
-        print(tr(f"下一章：{step.number:02} {title}", f"Next: {step.number:02} {title}"))
-        mine = default_workspace(step)
-        before = book.before(step)
-        if mine.is_dir():
-            print(tr(f"  你的文件夹：{short(mine)}", f"  your folder: {short(mine)}"))
+    begun = [step for step in left if default_workspace(step).is_dir()]
+    after = [step for step in left if step.number > max(done, default=-1)]
+    for step in begun or (after or left)[:1]:
+        name = f"{step.number:02} {tr(step.title['zh'], step.title['en'])}"
+        if begun:
+            mine = short(default_workspace(step))
+            print(tr(f"已开始：{name}", f"Begun: {name}"))
+            print(tr(f"  你的文件夹：{mine}", f"  your folder: {mine}"))
             verb = f"verify {step.number}"
         else:
+            print(tr(f"下一章：{name}", f"Next: {name}"))
             verb = f"start {step.number}"
+            before = book.before(step)
             if before and (own := default_workspace(before)).is_dir():
                 verb += f" --from {_quoted(own)}"
         print(f"  python3 tools/steps.py {verb}")

@@ -51,7 +51,7 @@ def verify(book: Book, number: int, folder: Path, tell: Tell) -> Verdict:
         raise StepError(
             tr(
                 f"{folder} 不是工作区：先运行 python3 tools/steps.py start {number}",
-                f"{folder} is no workspace: run python3 tools/steps.py start {number} first",
+                f"{folder} is not a workspace: run python3 tools/steps.py start {number} first",
             )
         )
     fresh = assemble(book, number, package={})
@@ -91,15 +91,18 @@ class _Runs:
                 old |= {name: Test(**entry) for name, entry in (known[path] or {}).items()}
         self._tell({"event": "known", "tests": old})
         found = Report()
-        if todo:
-            found = run_tests(
-                self._python, self._folder, todo, todo if slow else (), brief=True,
-                small_first=True, seconds=SECONDS, tell=self._tell,
-            )  # fmt: skip
-        for path in todo:
-            tests = {name: test for name, test in found.tests.items() if _is_of(name, path)}
-            if keys[path] and path not in found.broken and is_green(Report(tests=tests)):
-                self._cache.put(keys[path], {name: asdict(test) for name, test in tests.items()})
+        try:
+            if todo:
+                run_tests(
+                    self._python, self._folder, todo, todo if slow else (), brief=True,
+                    small_first=True, seconds=SECONDS, tell=self._tell, report=found,
+                )  # fmt: skip
+        finally:  # what has passed before an interrupt need not run again
+            for path in todo:
+                tests = {name: test for name, test in found.tests.items() if _is_of(name, path)}
+                if keys[path] and path not in found.broken and is_green(Report(tests=tests)):
+                    kept = {name: asdict(test) for name, test in tests.items()}
+                    self._cache.put(keys[path], kept)
         found.tests |= old
         return found
 

@@ -149,7 +149,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
             ),
             one(
                 "一批出错，全部重来",
-                "a batch has failed, all begins anew",
+                "a batch has failed, everything starts over",
                 pool(6, 3),
                 ["admit", "a", 0, n, 8],
                 ["admit", "b", 1, 2, 2],

@@ -18,5 +18,5 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
         "prompt_len": 12,
         "num_generated": 5,
     }
-    label = "一个分布，一行分数，一个请求", "a distribution, a row of scores, a request"
+    label = "一个分布，一行 logits，一个请求", "a distribution, a row of scores, a request"
     return {"sample": [Case(*label, ops=trace)]}

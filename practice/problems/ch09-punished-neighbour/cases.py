@@ -126,7 +126,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
                 alone({"repetition_penalty": 0.5}, [a, b], [c, c], rising),
             ),
             one(
-                "负的分数乘，正的分数除",
+                "负的 logit 乘，正的除",
                 "negative scores are multiplied, positive ones divided",
                 alone(repetition, [4], [0], row),
                 alone({"repetition_penalty": 0.5}, [4, 5], [3], row),

@@ -56,7 +56,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
     return {
         "sample": [
             one(
-                "A 第一次前向就没有分数，B 的提示词和它一样",
+                "A 第一次前向就没有可用的 logits，B 的提示词和它一样",
                 "A has no scores in its first pass, and B asks the same",
                 8,
                 2,

@@ -2,7 +2,7 @@
 
 Only four kinds of things travel through the engine. `SamplingParams` says how one request wants
 its tokens chosen, `Req` how far that request has come, `Batch` which requests are computed
-together this round, and `Context` what a process has once: its caches, its backends, and the
+together this round, and `Context` what exists once per process: its caches, its backends, and the
 batch that is being computed right now.
 
     Context ── page table, KV pool, attention backend, MoE backend
@@ -174,7 +174,7 @@ class Batch:
 
 @dataclass
 class Context:
-    """What a process has once, and the batch that it is computing.
+    """What exists once per process, and the batch that it is computing.
 
     Layers take no argument for positions, caches or metadata: they read the current batch here,
     so `model.forward()` needs no parameters. The price is a hidden dependency, made loud: outside

@@ -21,7 +21,8 @@ import pytest
 SECONDS = int(os.environ.get("STEPS_SECONDS", "0"))
 SLOW_SECONDS = 10 * SECONDS
 SMALL_FIRST = bool(os.environ.get("STEPS_SMALL_FIRST"))
-MOST = 200  # characters of a value
+MOST = 200  # characters of a value or a line
+MOST_LINES = 12  # of what pytest says of a failure
 TREE = os.environ["MINISGL_TREE"] + os.sep
 
 _file = open(os.environ["STEPS_REPORT"], "a", 1, encoding="utf-8")  # noqa: SIM115 (till the end)
@@ -149,6 +150,10 @@ def _shown(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception:
         text = object.__repr__(value)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= MOST else text[:MOST] + " …"
 
 
@@ -160,7 +165,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
         return report
     entry.update(outcome=report.outcome, phase=report.when)
     if not report.passed:
-        entry["reason"] = _reason(report)
+        entry["reason"], *more = _reason(report)
+        entry["more"] = [_cut(line) for line in more[:MOST_LINES]]
     if report.failed:
         error = call.excinfo.value
         entry.update(place=_place(error), source=_source(error))
@@ -169,15 +175,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
     return report
 
 
-def _reason(report: pytest.TestReport) -> str:
-    """One line that says why."""
+def _reason(report: pytest.TestReport) -> list[str]:
+    """One line that says why, and what pytest adds to it."""
     found = report.longrepr
     if isinstance(found, tuple):
-        return str(found[2]).removeprefix("Skipped: ")
+        return [str(found[2]).removeprefix("Skipped: ")]
     crash = getattr(found, "reprcrash", None)
     text = crash.message if crash else str(found)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return (lines[0] if crash else lines[-1]) if lines else "no reason given"
+    return (lines if crash else lines[-1:]) or ["no reason given"]
 
 
 def _place(error: BaseException) -> str:
