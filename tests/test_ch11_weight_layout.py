@@ -1,0 +1,2 @@
+def test_x():
+    import minisgl.layers.layout
