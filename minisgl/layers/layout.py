@@ -18,10 +18,9 @@ import torch.nn.functional as F
 Product = Callable[[torch.Tensor, torch.Tensor | None], torch.Tensor]
 
 ROW_COUNTS = (1, 4, 16, 64, 256)  # what is measured; between two, the larger one holds
-_SAMPLES, _SAMPLE_BYTES = 4, 2**23  # more than a cache holds: a layer's weight is never there yet
-_ROUNDS, _MAX_SECONDS = 5, 1.0  # on a busy machine there are fewer rounds, but at least one
+_SAMPLES, _SAMPLE_BYTES = 4, 2**23  # several in turn, as one alone would stay in the cache
+_ROUNDS, _MAX_SECONDS = 5, 0.5  # on a busy machine there are fewer rounds, but at least one
 _TOLERANCE = 1.05  # what the second layout may lose where the plain weight can go then
-_MAX_ERROR = 1e-2  # relative to the largest entry: rounding stays below, a wrong layout above
 
 
 def plain(weight: torch.Tensor) -> Product:
@@ -67,7 +66,9 @@ class Choice:
         """Raise ValueError for what `choose` cannot have said."""
         flags = [type(flag) for flag in self.uses_second]
         if self.second not in LAYOUTS or flags != [bool] * len(ROW_COUNTS):
-            raise ValueError(f"a choice must name a layout and {len(ROW_COUNTS)} bools, got {self}")
+            raise ValueError(
+                f"a choice must name a layout and {len(ROW_COUNTS)} bools, got {self!r}"
+            )
 
     def __str__(self) -> str:
         if all(self.uses_second):
@@ -106,8 +107,9 @@ def choose(weights: Sequence[torch.Tensor]) -> Choice:
     }
     # Every number of rows counts the same: in seconds the largest would decide alone.
     second = min(ratios, key=lambda name: sum(min(1.0, ratio) for ratio in ratios[name]))
-    bound = _TOLERANCE if second != "plain" and max(ratios[second]) <= _TOLERANCE else 1.0
-    return Choice(second, tuple(ratio < bound for ratio in ratios[second]))
+    if second != "plain" and max(ratios[second]) <= _TOLERANCE:
+        return Choice(second, (True,) * len(ROW_COUNTS))
+    return Choice(second, tuple(ratio < 1 for ratio in ratios[second]))
 
 
 def measure(weights: Sequence[torch.Tensor]) -> dict[str, list[float]]:
@@ -115,17 +117,16 @@ def measure(weights: Sequence[torch.Tensor]) -> dict[str, list[float]]:
 
     Only layouts that this build of torch has for this dtype, and that compute what is right.
     """
-    samples = _samples(weights)
+    samples, x = _samples(weights), _input(weights[0])
     products = {name: [make(one) for one in samples] for name, make in _right(samples[0]).items()}
     times = {name: [float("inf")] * len(ROW_COUNTS) for name in products}
-    inputs = [torch.randn(n, weights[0].shape[1]).to(weights[0].dtype) for n in ROW_COUNTS]
     start = time.perf_counter()
-    for _ in range(_ROUNDS):
-        for index, x in enumerate(inputs):
+    for number in range(_ROUNDS):
+        for index, count in enumerate(ROW_COUNTS):
+            if number and time.perf_counter() - start > _MAX_SECONDS:
+                return times
             for name, same in products.items():  # side by side, so that a busy moment hits all
-                times[name][index] = min(times[name][index], _time(same, x))
-        if time.perf_counter() - start > _MAX_SECONDS:
-            break
+                times[name][index] = min(times[name][index], _time(same, x[:count]))
     return times
 
 
@@ -135,18 +136,25 @@ def _samples(weights: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [part for weight in weights for part in weight.split(num_rows)][:_SAMPLES]
 
 
+def _input(weight: torch.Tensor) -> torch.Tensor:
+    """As many rows as are measured; torch's own random numbers stay as they are."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(max(ROW_COUNTS), weight.shape[1], generator=generator).to(weight.dtype)
+
+
 def _right(weight: torch.Tensor) -> dict[str, Callable[[torch.Tensor], Product]]:
-    """The layouts whose products are those of `F.linear`."""
-    found: dict[str, Callable[[torch.Tensor], Product]] = {}
-    x = torch.randn(max(ROW_COUNTS), weight.shape[1]).to(weight.dtype)
+    """The layouts whose products are those of `F.linear`, up to rounding."""
+    x = _input(weight)
     expected = F.linear(x, weight)
+    bound = torch.finfo(weight.dtype).eps ** 0.5 * expected.abs().max()
+    found: dict[str, Callable[[torch.Tensor], Product]] = {"plain": plain}
     for name, make in LAYOUTS.items():
         try:
             product = make(weight)
             errors = [(product(x[:n], None) - expected[:n]).abs().max() for n in ROW_COUNTS]
         except (RuntimeError, AttributeError):  # no such operator, or not for this dtype
             continue
-        if max(errors) <= _MAX_ERROR * expected.abs().max():
+        if all(error <= bound for error in errors):  # NaN is not
             found[name] = make
     return found
 

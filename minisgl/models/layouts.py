@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
 import torch
 from tqdm import tqdm
@@ -106,6 +106,7 @@ def _write(machine: str, choices: dict[str, Choice]) -> None:
     with suppress(OSError, RuntimeError):
         file = _file(machine)
         file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as draft:
-            json.dump(content, draft, indent=1)
-        os.replace(draft.name, file)
+        with TemporaryDirectory(dir=file.parent) as folder:  # two processes may be here at once
+            draft = Path(folder, file.name)
+            draft.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+            draft.replace(file)
