@@ -8,6 +8,7 @@ wins depends on the CPU and on the shape. So it is measured, on the model's own 
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -88,12 +89,11 @@ class Choice:
         second = LAYOUTS[self.second](weight)
         if not self.needs_plain:
             return second
-        first, table = plain(weight), [False]  # by number of rows, up to the last of ROW_COUNTS
-        for count, use in zip(ROW_COUNTS, self.uses_second, strict=True):
-            table += [use] * (count + 1 - len(table))
+        first = plain(weight)
 
         def product(x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-            return (second if table[min(len(x), len(table) - 1)] else first)(x, bias)
+            place = bisect_left(ROW_COUNTS[:-1], len(x))
+            return (second if self.uses_second[place] else first)(x, bias)
 
         return product
 
