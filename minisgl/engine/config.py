@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -24,6 +25,9 @@ class EngineConfig:
     At most `max_running_reqs` requests run at once, none longer than `max_seq_len` tokens (None:
     the model's context, but no more than 8192). Their KV lies in `num_pages` pages of `page_size`
     tokens (None: pages for four of the longest).
+
+    `weight_layout` "measured" gives each large weight on a CPU the layout that is fastest there,
+    which may take up to twice the weights' memory; "plain" leaves it as in the checkpoint.
     """
 
     model: str | Path
@@ -34,6 +38,7 @@ class EngineConfig:
     max_seq_len: int | None = None
     page_size: int = 16
     num_pages: int | None = None
+    weight_layout: Literal["measured", "plain"] = "measured"
 
     def __post_init__(self) -> None:
         """Raise ValueError for sizes that no request fits in."""
@@ -44,6 +49,10 @@ class EngineConfig:
         check_number("page_size", self.page_size, low=1, high=_INT32, whole=True)
         if self.num_pages is not None:
             check_number("num_pages", self.num_pages, low=1, high=_INT32, whole=True)
+        if self.weight_layout not in ("measured", "plain"):
+            raise ValueError(
+                f"weight_layout must be 'measured' or 'plain', got {self.weight_layout!r}"
+            )
 
     @property
     def compute_dtype(self) -> torch.dtype:

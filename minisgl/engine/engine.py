@@ -13,8 +13,10 @@ from minisgl.engine.config import DEFAULT_MAX_SEQ_LEN, EngineConfig
 from minisgl.engine.logprobs import BatchLogprobs, token_logprobs
 from minisgl.engine.sample import sample
 from minisgl.kvcache.pool import PagedKVPool
+from minisgl.layers.layout import Choice
 from minisgl.models.config import ModelConfig
 from minisgl.models.folder import resolve_model
+from minisgl.models.layouts import lay_out
 from minisgl.models.weight import load_model
 
 
@@ -39,6 +41,9 @@ class Engine:
         self.model, self.model_config = load_model(
             self.folder, config.compute_dtype, config.device, progress
         )
+        self.layouts: dict[str, Choice] = {}  # by shape of weight
+        if config.weight_layout == "measured":
+            self.layouts = lay_out(self.model, progress)
         self.config = config
         self.max_seq_len, self.num_pages = _sizes(config, self.model_config)
         self.ctx = Context(page_size=config.page_size)

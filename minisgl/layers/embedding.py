@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 from minisgl.core import get_global_ctx
 from minisgl.layers.base import Layer
+from minisgl.layers.layout import Choice, Product
 
 
 class Embedding(Layer):
@@ -32,6 +33,7 @@ class LMHead(Layer):
         self._tied_to = tied_to
         if tied_to is None:
             self.weight = torch.empty(vocab_size, hidden_size, device="meta")
+        self._product: Product | None = None
 
     @property
     def is_tied(self) -> bool:
@@ -43,4 +45,15 @@ class LMHead(Layer):
         batch = get_global_ctx().batch
         if batch.is_prefill:
             x = x[batch.logits_rows]
-        return F.linear(x, self.weight if self._tied_to is None else self._tied_to.weight)
+        return F.linear(x, self.matrix) if self._product is None else self._product(x, None)
+
+    @property
+    def matrix(self) -> torch.Tensor:
+        """The weight that this layer multiplies by, `[vocab_size, hidden_size]`."""
+        return self.weight if self._tied_to is None else self._tied_to.weight
+
+    def use_layout(self, choice: Choice) -> None:
+        """Multiply in this layout from now on. Where it can do without the weight, that is gone."""
+        self._product = choice.apply(self.matrix)
+        if not choice.needs_plain and self._tied_to is None:
+            self.weight = self.weight.to("meta")

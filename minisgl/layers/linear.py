@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from minisgl.layers.base import Layer
+from minisgl.layers.layout import Choice, Product
 
 
 class Linear(Layer):
@@ -14,10 +15,24 @@ class Linear(Layer):
     def __init__(self, in_features: int, out_features: int, bias: bool) -> None:
         self.weight = torch.empty(out_features, in_features, device="meta")
         self.bias = torch.empty(out_features, device="meta") if bias else None
+        self._product: Product | None = None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """`[num_tokens, in_features]` to `[num_tokens, out_features]`."""
+        if self._product is not None:
+            return self._product(x, self.bias)
         return F.linear(x, self.weight, self.bias)
+
+    @property
+    def matrix(self) -> torch.Tensor:
+        """What this layer multiplies by, `[out_features, in_features]`."""
+        return self.weight
+
+    def use_layout(self, choice: Choice) -> None:
+        """Multiply in this layout from now on. Where it can do without the weight, that is gone."""
+        self._product = choice.apply(self.weight)
+        if not choice.needs_plain:
+            self.weight = self.weight.to("meta")
 
 
 class MergedLinear(Linear):

@@ -17,12 +17,13 @@ from . import (
     ch08,
     ch09,
     ch10,
+    ch11,
     overview,
     readme,
 )
 from .drawing import MAKERS
 
-CHAPTERS = (ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09, ch10)
+CHAPTERS = (ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09, ch10, ch11)
 MODULES = (readme, overview, *CHAPTERS)
 
 

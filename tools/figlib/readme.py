@@ -17,8 +17,11 @@ from .labels import LANGUAGES, Words, words
 
 ASSETS = data.ROOT / "docs" / "assets"
 SCHEMES = {"light": "default", "dark": "slate"}
-WIDTH, HEIGHT, STAIR, RISE = 976.0, 422.0, 87.2, 25.0
-FLOOR = 390.0
+WIDTH, EDGE = 976.0, 8.0
+# Flights of nine stairs, so that three of them hold the book's 27 chapters.
+FLIGHT, RISE, LOWEST = 9, 15.0, 112.0
+STAIR = (WIDTH - 2 * EDGE) / FLIGHT
+TOP, ICON = 30.0, 62.0  # room above the first flight, and above the highest stair of each
 FONTS = "Helvetica,Arial,'PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
 
 
@@ -57,23 +60,23 @@ def faults() -> list[str]:
 def picture(name: str, language: str) -> str:
     """The picture as a file of its own, its colours inside: GitHub shows no style of ours."""
     word = words("readme", language)
-    canvas = Canvas(WIDTH)
-    canvas.rect(0.5, 0.5, WIDTH - 1, HEIGHT - 1, "sheet", r=10)
+    canvas, floor = Canvas(WIDTH), _floor(_shown()[-1].number)
+    height = floor + 32
+    canvas.rect(0.5, 0.5, WIDTH - 1, height - 1, "sheet", r=10)
     canvas.text(28, 46, "mini-sglang", "bold", size=26)
     canvas.text(28, 70, word("line"), "dim", size=14)
     _stairs(canvas, word)
-    canvas.line(8, FLOOR + 1, WIDTH - 8, FLOOR + 1, "line")
     canvas.text(
         WIDTH / 2,
-        FLOOR + 20,
+        floor + 20,
         "docs/  ·  steps/  ·  tests/  ·  bench/",
         "mono dim",
         size=SMALL,
         anchor="middle",
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="fig" viewBox="0 0 {WIDTH:g} {HEIGHT:g}"'
-        f' width="{WIDTH:g}" height="{HEIGHT:g}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="fig" viewBox="0 0 {WIDTH:g} {height:g}"'
+        f' width="{WIDTH:g}" height="{height:g}" role="img">'
         f"<title>{word('title')}</title>"
         f"<style>{_style(SCHEMES[name])}</style>{canvas.body}</svg>\n"
     )
@@ -88,7 +91,7 @@ def staircase(word: Words) -> Drawing:
     for step in _shown():
         y, cls = 2 + step.number * 31.0, f"r{step.part + 1}"
         with narrow.link(f"{step.page}/"):
-            narrow.rect(0, y, 130 + step.number * 9, 27, f"{cls} solid")
+            narrow.rect(0, y, 130 + step.number * 4, 27, f"{cls} solid")
             narrow.text(8, y + 18, f"{step.number:02}", "bold")
             narrow.text(32, y + 18, _label(step), "mono", size=SMALL)
         if step.number in gains:
@@ -107,23 +110,34 @@ def _label(step: Step) -> str:
     return step.folder.name.partition("_")[2]
 
 
+def _floor(number: int) -> float:
+    """Where the flight of a chapter stands: below those before it, and as high as it is itself."""
+    count = len(_shown())
+    sizes = [min(FLIGHT, count - start) for start in range(0, count, FLIGHT)]
+    own = sizes[: number // FLIGHT + 1]
+    return TOP + sum(LOWEST + (size - 1) * RISE + ICON for size in own)
+
+
 def _stairs(canvas: Canvas, word: Words, links: bool = False) -> None:
     gains = _gains(word)
     for step in _shown():
-        index = step.number
-        x = 8 + index * STAIR
-        y = FLOOR - 62 - index * RISE
+        index, floor = step.number, _floor(step.number)
+        place = index % FLIGHT
+        x = EDGE + place * STAIR
+        y = floor - LOWEST - place * RISE
         cls = f"r{step.part + 1}"
+        if place == 0:
+            canvas.line(EDGE, floor + 1, WIDTH - EDGE, floor + 1, "line")
         with canvas.link(f"{step.page}/" if links else ""):
-            canvas.rect(x, y, STAIR - 3, FLOOR - y, f"{cls} solid", r=3)
-            canvas.text(x + 5, y + 20, f"{index:02}", "bold", size=16)
-            canvas.text(x + 5, y + 38, _label(step), "mono", size=11.2)
-            ICONS[index](canvas, x + 6, y - 46, cls)
+            canvas.rect(x, y, STAIR - 3, floor - y, f"{cls} solid", r=3)
+            canvas.text(x + 6, y + 20, f"{index:02}", "bold", size=16)
+            canvas.text(x + 6, y + 38, _label(step), "mono", size=SMALL)
+            ICONS[index](canvas, x + 14, y - 46, cls)
             if index in gains:
                 gain, what = gains[index]
-                canvas.text(x + 5, y + 64, gain, "bold", size=18)
+                canvas.text(x + 6, y + 66, gain, "bold", size=18)
                 for line, text in enumerate(what):
-                    canvas.text(x + 5, y + 81 + line * 14, text, size=11.2)
+                    canvas.text(x + 6, y + 84 + line * 15, text, size=SMALL)
 
 
 def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
@@ -136,6 +150,8 @@ def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
     rows_of_32 = [row for row in data.bench_rows("ch09_sample") if row["rows"] == 32]
     top_p = next(row for row in rows_of_32 if row["kind"] == "top-p 0.9")
     joining = data.bench_rows("ch10_scheduler")[-1]
+    steps = [row for row in data.bench_rows("ch11_decode") if row["dtype"] == "float32"]
+    layout = next(row for row in steps if row["rows"] == 8)
     return {
         5: (f"{number(cache['ratio'])}×", word("cache", n=f"{cache['length']:,}").split("|")),
         6: (str(pool["requests"]), word("pool", n=rows["requests"]).split("|")),
@@ -143,6 +159,7 @@ def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
         8: (f"{number(ttft['ratio'])}×", word("ttft", n=f"{ttft['prefix_tokens']:,}").split("|")),
         9: (f"{number(top_p['ratio'])}×", word("top_p", n=top_p["rows"]).split("|")),
         10: (f"{number(joining['speedup'])}×", word("joining").split("|")),
+        11: (f"{number(layout['over_plain'])}×", word("layout", n=layout["rows"]).split("|")),
     }
 
 
@@ -247,4 +264,27 @@ def _joining(canvas: Canvas, x: float, y: float, cls: str) -> None:
             canvas.rect(x + left * 12, y + row * 13, wide * 12 - 2, 10, kind, r=2)
 
 
-ICONS = (_loop, _lengths, _heads, _stack, _text, _kept, _pages, _ragged, _tree, _chosen, _joining)
+def _blocks(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for row in range(3):
+        for column in range(3):
+            kinds = "strong" if row == 1 else "edge", "strong" if column == 1 else "edge"
+            for left, kind in zip((x, x + 44), kinds, strict=True):
+                place = left + column * 10, y + 4 + row * 10
+                canvas.rect(*place, 8.5, 8.5, f"{cls} {kind}", r=1)
+    canvas.arrow([(x + 31, y + 18), (x + 41, y + 18)])
+
+
+ICONS = (
+    _loop,
+    _lengths,
+    _heads,
+    _stack,
+    _text,
+    _kept,
+    _pages,
+    _ragged,
+    _tree,
+    _chosen,
+    _joining,
+    _blocks,
+)

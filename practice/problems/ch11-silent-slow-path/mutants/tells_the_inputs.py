@@ -1,0 +1,6 @@
+# Takes the size of a row for the number of rows.
+# caught by: sample
+def mkl(weight: torch.Tensor) -> Product:
+    ops = torch.ops.mkl
+    packed = ops._mkl_reorder_linear_weight(weight, 16)
+    return lambda x, bias: ops._mkl_linear(x, packed, weight, bias, x.shape[1])
