@@ -1,8 +1,8 @@
 """Chapter 11: what a layout costs by the number of rows, and what a decode step gains by it.
 
 All linear layers of a decode step in each layout; the whole step, beside the plain layout and a
-bare forward pass of transformers; what was chosen; and the two limits of the machine, reading
-memory and multiplying, which are the roofline.
+bare forward pass of transformers; and the two limits of the machine, reading memory and
+multiplying, which are the roofline.
 """
 
 import random
@@ -121,15 +121,6 @@ def decode(state: Any) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-def choices(state: Any) -> dict[str, list[str]]:
-    """The layout of each weight, at each number of rows that is measured."""
-    llm, *_ = state
-    return {
-        name: [choice.second if use else "plain" for use in choice.uses_second]
-        for name, choice in llm.engine.layouts.items()
-    }
-
-
 def load_peer(dtype: str) -> Any:
     from _step import model_dir
 
@@ -159,17 +150,13 @@ def decode_peer(state: Any) -> float:
     return 1000 * (time.perf_counter() - start)
 
 
-def decode_rows(chosen: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Also fills `chosen` with what the engines have chosen."""
+def decode_rows() -> Iterator[dict[str, Any]]:
     for dtype in DTYPES:
         with (
             StepProcess(11, load_engine, dtype, "plain") as plain,
             StepProcess(11, load_engine, dtype, "measured") as fast,
             StepProcess(None, load_peer, dtype) as peer,
         ):
-            for name, layouts in fast(choices).items():
-                columns = zip((1, 4, 16, 64, 256), layouts, strict=True)
-                chosen.append({"weight": name} | {f"rows_{n}": one for n, one in columns})
             for size in SIZES:
                 for step in (plain, fast):
                     step(begin, size)
@@ -257,18 +244,12 @@ def main() -> None:
         "turns",
         layer_rows(limit),
     )
-    chosen: list[dict[str, Any]] = []
     record(
         "ch11_decode",
         f"milliseconds of a decode step of SmolLM2 with {CONTEXT} tokens before it, by number of "
         "rows: a bare forward pass of transformers with its cache, and the engine in the plain "
         f"and in the measured layout; ratios of pairs, medians of {PAIRS} pairs",
-        decode_rows(chosen),
-    )
-    record(
-        "ch11_choice",
-        "the layout that is chosen for each weight of SmolLM2, by number of rows",
-        chosen,
+        decode_rows(),
     )
 
 

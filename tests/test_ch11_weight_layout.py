@@ -771,39 +771,43 @@ def test_no_layout_changes_a_token(
 def test_the_real_model_computes_the_same_in_every_layout(
     real_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At 1, 8 and 40 rows, as it is chosen here and with each layout for all weights."""
+    """At 1, 8 and 40 rows: each layout for all weights, and then what is chosen here."""
 
     def forced(logits: torch.Tensor, args: Any) -> torch.Tensor:
         return torch.arange(1000, 1000 + len(logits), dtype=torch.int32)
 
-    def logits_and_tokens(**options: Any) -> tuple[list[torch.Tensor], list[list[int]]]:
+    def logits_and_tokens(llm: LLM) -> tuple[list[torch.Tensor], list[list[int]]]:
         seen: list[torch.Tensor] = []
-        with LLM(real_model, max_seq_len=64, max_running_reqs=40, **options) as llm:
-            forward = llm.engine.model.forward
+        forward = llm.engine.model.forward
 
-            def watched() -> torch.Tensor:
-                seen.append(forward())
-                return seen[-1]
+        def watched() -> torch.Tensor:
+            seen.append(forward())
+            return seen[-1]
 
-            with monkeypatch.context() as patch:
-                patch.setattr(minisgl.engine.engine, "sample", forced)
-                patch.setattr(llm.engine.model, "forward", watched)
-                for size in (1, 8, 40):
-                    prompts = [[100 * n + m for m in range(5)] for n in range(1, size + 1)]
-                    llm.generate(prompts, SamplingParams(max_tokens=2, ignore_eos=True))
-            assert len(llm.engine.layouts) == (0 if options else 5)
-            outputs = llm.generate(QUESTIONS, SamplingParams(max_tokens=10))
+        with monkeypatch.context() as patch:
+            patch.setattr(minisgl.engine.engine, "sample", forced)
+            patch.setattr(llm.engine.model, "forward", watched)
+            for size in (1, 8, 40):
+                prompts = [[100 * n + m for m in range(5)] for n in range(1, size + 1)]
+                llm.generate(prompts, SamplingParams(max_tokens=2, ignore_eos=True))
+        outputs = llm.generate(QUESTIONS, SamplingParams(max_tokens=10))
         return seen, [output.token_ids for output in outputs]
 
-    logits, tokens = logits_and_tokens(weight_layout="plain")
-    for name in LAYOUTS:
-        if not is_here(name, torch.float32):
-            continue
-        with monkeypatch.context() as patch:
-            if name != "plain":  # once it is measured: the first, when nothing is remembered yet
-                give_all(Choice(name, ALWAYS), patch)
-            patch.setattr(layouts, "_QUIET", math.inf)
-            actual, answers = logits_and_tokens()
+    def assert_the_same(llm: LLM) -> None:
+        actual, answers = logits_and_tokens(llm)
         assert answers == tokens
-        for one, expected in zip(actual, logits, strict=True):
-            assert (one - expected).abs().max() < 2e-4  # of about 20
+        for one, right in zip(actual, logits, strict=True):
+            assert (one - right).abs().max() < 2e-4  # of about 20
+
+    options: dict[str, Any] = {"max_seq_len": 64, "max_running_reqs": 40}
+    with LLM(real_model, weight_layout="plain", **options) as llm:
+        logits, tokens = logits_and_tokens(llm)
+        for name in LAYOUTS:
+            if is_here(name, torch.float32):
+                for layer in layouts._descendants(llm.engine.model):
+                    if isinstance(layer, Linear | LMHead):  # one row is left to the plain weight
+                        layer.use_layout(Choice(name, (False, True, True, True, True)))
+                assert_the_same(llm)
+    with LLM(real_model, **options) as llm:
+        assert len(llm.engine.layouts) == 5
+        assert_the_same(llm)

@@ -61,6 +61,9 @@ PROMISED = {
     "ch10_timelines",
     "live_schedule",
     "ch10_sharing",
+    "ch11_layouts",
+    "ch11_layers",
+    "ch11_roofline",
 }
 # The column of a phone and, for pictures that a phone is not shown, of a screen; and the smallest
 # text that can be read there.
