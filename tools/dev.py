@@ -113,7 +113,7 @@ def test(environment: Environment, torch_index: str | None, everything: bool = F
         command_stage(environment, "bench records", "bench/check.py"),
         command_stage(environment, "mypy", "-m", "mypy"),
         model_stage(environment),
-        *([demo_stage(environment)] if everything else []),
+        demo_stage(environment),  # alone here, it finds the weight layouts that the others use
         command_stage(environment, "steps", *steps),
         # Before the book: folders in which Python files are compiled look newer than the site.
         command_stage(environment, "problems", *audit),

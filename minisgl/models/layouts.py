@@ -22,7 +22,7 @@ from minisgl.layers.layout import Choice, choose
 from minisgl.layers.linear import Linear
 
 _MIN_BYTES = 2**20  # a smaller weight stays in the processor's cache, whatever its layout
-_QUIET = 0.8  # of the processor; what was measured with less for us holds for this run only
+_QUIET = 0.7  # of the processor; what was measured with less for us holds for this run only
 # What tells processors apart in /proc/cpuinfo; its other lines, such as the clock, change.
 _CPU_FIELDS = ("model", "cpu family", "stepping", "cache size", "flags", "CPU", "Features")
 

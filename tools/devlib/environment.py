@@ -121,13 +121,16 @@ class Environment:
 
     def install(self, torch_index: str) -> None:
         """Let the environment's own pip install the project, its tools and exact versions."""
-        pip = [str(self.python), "-m", "pip", "install", "-c", "constraints.txt"]
+        pip = [str(self.python), "-m", "pip", "install", "--no-compile", "-c", "constraints.txt"]
         if torch_index:
             # Only torch comes from that index, and only itself: the rest from pip's usual one.
             self.pip([*pip, "--no-deps", "--index-url", torch_index, "torch"])
         # As a path entry: setuptools' import hook would answer for every `minisgl.…`, also where
         # `minisgl` is a step's, which may not have that module.
         self.pip([*pip, "--config-settings", "editable_mode=compat", "-e", ".[dev]"])
+        # pip would compile one file after the other. Some, made for other versions, never compile.
+        compileall = [str(self.python), "-m", "compileall", "-qq", "-j", "0"]
+        run([*compileall, str(self.folder / "lib")], self.root)
 
     def pip(self, command: list[str]) -> None:
         with PipLog(self.folder / "pip.log") as log:
