@@ -2,7 +2,7 @@
 
     python3 tools/dev.py demo        environment, model, and three prompts answered
     python3 tools/dev.py test        environment, model, demo, and every check that a push needs
-    python3 tools/dev.py check-all   the same from cold caches, with the whole audit and the notebooks
+    python3 tools/dev.py check-all   the same from cold caches, the whole audit, and the notebooks
     python3 tools/dev.py book        the book, in both languages, into site/
     python3 tools/dev.py serve       the book with the judge beside it, at one local address
     python3 tools/dev.py doctor      what this machine has, and what to do about what it lacks
