@@ -89,13 +89,12 @@ def pytest_stage(environment: Environment, closing: list[str]) -> Stage:
     """All tests but those that the steps' stage has proved, by three workers.
 
     Many wait for a browser, a server or a box: two would leave two cores idle half of the time.
-    A file's tests stay together, for what they share takes longer to make than most of them take,
-    and the files keep their order: by number of tests, those with few long ones would come last.
+    A file's tests stay together, for what they share takes longer to make than most of them take.
     Puts pytest's closing line into `closing`.
     """
     colour = "yes" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "auto"
     command = [str(environment.python), "-m", "pytest", f"--color={colour}"]
-    command += ["--without-proved", "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
+    command += ["--without-proved", "-n", "3", "--dist", "loadfile"]
 
     def work() -> str:
         status, text = run(command, environment.root, tee="stdout")
