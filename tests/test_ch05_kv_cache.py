@@ -45,6 +45,7 @@ from minisgl.llm import LLM, StreamOutput
 from minisgl.scheduler.request import Request
 from minisgl.tokenizer.detokenize import Detokenizer, decode
 from minisgl.tokenizer.load import load_tokenizer
+from recomputing import recomputed
 from tiny_models import ARCHITECTURES, make_tiny_model
 
 TinyModel = Callable[[str], Path]
@@ -466,20 +467,6 @@ def test_the_pieces_of_any_tokens_joined_are_the_text(
 
 
 # --- The engine: minisgl/engine/ ----------------------------------------------------------------
-
-
-def recomputed(folder: Path, prompts: Sequence[list[int]], max_tokens: int) -> list[list[int]]:
-    """The greedy tokens, the whole text computed again for each."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    answers = []
-    for prompt in prompts:
-        ids = list(prompt)
-        for _ in range(max_tokens):
-            with torch.inference_mode():
-                logits = model(torch.tensor([ids]), use_cache=False, logits_to_keep=1).logits
-            ids.append(int(logits[0, -1].argmax()))
-        answers.append(ids[len(prompt) :])
-    return answers
 
 
 class Watch:

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from fake_engine import FakeEngine, Scheduler, failing_step, fake_engine, make_request
 from interrupts import interrupt_at
@@ -26,6 +25,7 @@ from minisgl.kvcache.pool import PagedKVPool
 from minisgl.llm import LLM
 from minisgl.scheduler.request import Request
 from minisgl.scheduler.table import TableManager
+from recomputing import recomputed
 from tiny_models import ARCHITECTURES, make_tiny_model
 
 TinyModel = Callable[[str], Path]
@@ -468,20 +468,6 @@ def test_after_an_interrupt_at_any_line_every_page_is_usable() -> None:
 
 
 # --- The engine: minisgl/engine/ and minisgl/layers/attention.py --------------------------------
-
-
-def recomputed(folder: Path, prompts: Sequence[list[int]], max_tokens: int) -> list[list[int]]:
-    """The greedy tokens, all of a text computed again for each."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    answers = []
-    for prompt in prompts:
-        ids = list(prompt)
-        for _ in range(max_tokens):
-            with torch.inference_mode():
-                logits = model(torch.tensor([ids]), use_cache=False, logits_to_keep=1).logits
-            ids.append(int(logits[0, -1].argmax()))
-        answers.append(ids[len(prompt) :])
-    return answers
 
 
 def answers_of(llm: LLM, prompts: list[list[int]], max_tokens: int) -> list[list[int]]:
