@@ -155,6 +155,11 @@ class Req:
         return self.device_len - self.cached_len
 
     @property
+    def is_chunk(self) -> bool:
+        """Whether this round ends before the last known token: then it yields none."""
+        return self.device_len < len(self.input_ids)
+
+    @property
     def can_decode(self) -> bool:
         """Whether there is room for another round of decode."""
         return self.remain_len > 0
@@ -198,7 +203,7 @@ class Batch:
     input_ids: torch.Tensor = field(init=False)  # [num_tokens], on the device
     positions: torch.Tensor = field(init=False)  # [num_tokens], from cached_len on for each
     out_loc: torch.Tensor = field(init=False)  # [num_tokens], their places in the KV pool
-    logits_rows: torch.Tensor = field(init=False)  # [batch_size], the tokens that are sampled from
+    logits_rows: torch.Tensor = field(init=False)  # [num_sampled], the tokens sampled from
     sampling_args: SamplingArgs = field(init=False)
     # By the graph runner, which fills a decode batch up to a recorded size with dummy requests;
     # without a graph these are the real ones.
@@ -208,12 +213,12 @@ class Batch:
 
     @property
     def is_prefill(self) -> bool:
-        """Whether some request may bring more than one token."""
+        """Whether some request brings more than one token, or yields none."""
         return self.phase == "prefill"
 
     @property
     def is_decode(self) -> bool:
-        """Whether every request brings exactly one token."""
+        """Whether every request brings exactly one token, and yields one."""
         return self.phase == "decode"
 
     @property

@@ -34,6 +34,8 @@ if STATIC:
 else:
     Scheduler = import_module("minisgl.scheduler.scheduler").Scheduler
 
+BUDGETED = hasattr(EngineConfig, "max_batch_tokens")  # whether steps have one: from chapter 12 on
+
 VOCAB_SIZE = 384  # as the tiny models have
 Text = tuple[int, ...]
 
@@ -78,8 +80,12 @@ class FakeEngine:
             bounds.append(bounds[-1] + req.extend_len)
         positions = [p for req in batch.reqs for p in range(req.cached_len, req.device_len)]
         assert batch.positions.tolist() == positions
-        assert batch.logits_rows.tolist() == [end - 1 for end in bounds[1:]]
-        assert batch.is_decode == all(req.extend_len == 1 for req in batch.reqs)
+        # A chunk of a prompt ends before it, and yields no token.
+        sampled = [req for req in batch.reqs if req.device_len >= req.prompt_len]
+        last = [end - 1 for req, end in zip(batch.reqs, bounds[1:], strict=True) if req in sampled]
+        assert batch.logits_rows.tolist() == last
+        decodes = [req for req in sampled if req.extend_len == 1]
+        assert batch.is_decode == (len(decodes) == batch.size)
         assert hasattr(batch, "sampling_args"), "the batch says nothing of sampling"
         written = batch.out_loc.tolist()
         assert len(set(written)) == len(written), "two tokens are written to one location"
@@ -88,8 +94,9 @@ class FakeEngine:
         for req, start, end in zip(batch.reqs, bounds, bounds[1:], strict=False):
             self._write(req, ids[start:end], written[start:end])
         texts = [self._read(req) for req in batch.reqs]  # after all have written
+        yielded = [text for req, text in zip(batch.reqs, texts, strict=True) if req in sampled]
         self.batches.append({req.uid: (req.cached_len, req.device_len) for req in batch.reqs})
-        tokens = [self._next_token(text) for text in texts]
+        tokens = [self._next_token(text) for text in yielded]
         return SimpleNamespace(next_tokens=torch.tensor(tokens, dtype=torch.int32), logprobs=None)
 
     def answer(self, prompt: Sequence[int], num_tokens: int) -> list[int]:
@@ -134,6 +141,11 @@ class FakeEngine:
 def fake_engine(letters: int = 380, **options: Any) -> Any:
     """A fake engine of these options of `EngineConfig`, of whatever type its user wants."""
     return FakeEngine(EngineConfig("no model", **options), letters=letters)
+
+
+def budget(num_tokens: int) -> dict[str, int]:
+    """Options by which a step computes no more tokens than that, where steps have a budget."""
+    return {"max_batch_tokens": num_tokens} if BUDGETED else {}
 
 
 def make_request(uid: int, prompt: list[int], num_tokens: int, **params: Any) -> Request:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from device_reads import DEVICE, DeviceReads
-from fake_engine import Scheduler, fake_engine, make_request
+from fake_engine import Scheduler, budget, fake_engine, make_request
 from minisgl.attention.base import BaseAttnBackend
 from minisgl.attention.torch_backend import TorchAttnBackend
 from minisgl.core import Batch, Req, SamplingParams
@@ -646,7 +646,7 @@ def test_a_step_reads_once_from_the_device_however_many_requests_it_computes(
         options = {"page_size": 4, "num_pages": 500, "dtype": torch.float32, "device": DEVICE}
         with make_llm(tiny_model("llama"), **options) as llm:
             outputs = llm.generate(prompts, up_to(4))
-    assert per_step == [1, 1, 1, 1]
+    assert len(per_step) >= 4 and {*per_step} == {1}
     assert [output.token_ids for output in outputs] == expected
 
 
@@ -676,7 +676,8 @@ def test_the_sampled_tokens_of_a_batch_become_inputs_in_one_write(
         writes.target = table.token_pool
 
     monkeypatch.setattr(TableManager, "__init__", remember)
-    scheduler = Scheduler(fake_engine(max_running_reqs=32, num_pages=400), NEVER)
+    engine = fake_engine(max_running_reqs=32, num_pages=400, **budget(10**6))
+    scheduler = Scheduler(engine, NEVER)
     for uid, prompt in enumerate(some_prompts(size)):
         scheduler.add(make_request(uid, prompt, 4))
     scheduler.step()

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from fake_engine import FakeEngine, fake_engine
+from fake_engine import BUDGETED, FakeEngine, budget, fake_engine
 from minisgl.core import Batch, SamplingParams
 from minisgl.scheduler.lifecycle import State
 from minisgl.scheduler.prefill import MIN_SHARED_TOKENS
@@ -48,6 +48,7 @@ class Workload:
             num_pages=num_pages,
             max_seq_len=min(num_pages * self.page_size + 1, 80),
             max_running_reqs=chance.randint(1, 6),
+            **budget(chance.choice([1, 3, 8, 20, 256])),
         )
         self._forward_batch = self.engine.forward_batch
         self.engine.forward_batch = self._unreliable
@@ -68,8 +69,9 @@ class Workload:
             self.now += self.chance.choice([0.0, 0.5, 1.0])
             self._step()
         self.is_reliable = True
-        # Between two admissions all who run end, at the latest.
-        for _ in range((len(self.requests) + 1) * (LONGEST + 1)):
+        # Between two admissions all who run end, at the latest. A prompt may come token by token.
+        longest = (max(len(one.input_ids) for one in self.requests) if BUDGETED else 1) + LONGEST
+        for _ in range((len(self.requests) + 1) * longest):
             if all(request.finish_reason for request in self.requests):
                 break
             self._step()
@@ -102,23 +104,24 @@ class Workload:
                 raise Failure
             if event < 0.05:
                 raise KeyboardInterrupt
-            if event < 0.08:
-                output.next_tokens[self.chance.randrange(batch.size)] = -1
+            if event < 0.08 and len(output.next_tokens):
+                output.next_tokens[self.chance.randrange(len(output.next_tokens))] = -1
         return output
 
     def _step(self) -> None:
         waiting = [request for request in self.requests if request.state is State.WAITING]
+        prefilling = [request for request in self.requests if request.state is State.PREFILL]
         with suppress(KeyboardInterrupt):
             self.scheduler.step(self.now)
         self.scheduler.check_invariants()
-        self._check_order(waiting)
+        self._check_order(waiting, prefilling)
 
-    def _check_order(self, waiting: list[Request]) -> None:
-        """Whoever was overtaken would have computed what another one computed in this step."""
+    def _check_order(self, waiting: list[Request], prefilling: list[Request]) -> None:
+        """Whoever was overtaken in this step would have computed what another one computed."""
         begun = [request for request in waiting if hasattr(request, "req")]
         for request in waiting:
             if request.state is State.WAITING and begun and begun[-1].uid > request.uid:
-                before = [one for one in begun if one.uid < request.uid]
+                before = prefilling + [one for one in begun if one.uid < request.uid]
                 shared = max(num_shared(one.input_ids, request.input_ids) for one in before)
                 assert shared // self.page_size * self.page_size >= MIN_SHARED_TOKENS
 
@@ -150,13 +153,15 @@ def assert_nothing_is_held(scheduler: Scheduler, engine: FakeEngine) -> None:
     params = SamplingParams(max_tokens=1, ignore_eos=True)
     whole = Request(10**6, [2] * length, 1, params)
     scheduler.add(whole)
-    scheduler.step()
+    for _ in range(length if BUDGETED else 1):
+        scheduler.step()
     assert whole.finish_reason == "length"
     num_rows = min(engine.config.max_running_reqs, engine.num_pages)
     small = [Request(n, [n], 1, params) for n in range(9, 9 + num_rows)]
     for request in small:
         scheduler.add(request)
-    scheduler.step()
+    for _ in range(num_rows if BUDGETED else 1):
+        scheduler.step()
     assert all(request.finish_reason for request in small)
     scheduler.check_invariants()
 

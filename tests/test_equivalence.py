@@ -165,6 +165,20 @@ def test_tokens_equal_the_naive_step_s_in_a_pool_so_tight_that_prefixes_are_evic
     assert evicted
 
 
+@pytest.mark.parametrize("beyond", [None, -1, 0, 1])
+def test_tokens_equal_the_naive_step_s_whatever_a_prompt_is_cut_into(
+    arch: str, beyond: int | None, tiny: Tiny
+) -> None:
+    """Into pieces of a few tokens, or of one less or more than the first prompt has."""
+    folder, expected = tiny(arch)
+    length = len(LLM(folder).tokenizer(TEXTS[0])["input_ids"])
+    for budget in [1, 2, 3, 7] if beyond is None else [length + beyond]:
+        llm = LLM(folder, page_size=4, max_batch_tokens=budget)
+        for _ in range(2):  # cold, then warm
+            assert answers_of(llm, TEXTS)[0] == expected
+            assert answers_of(llm, TEXTS[:1])[0] == expected[:1]
+
+
 def test_tokens_equal_the_naive_step_s_in_streams_that_take_turns(arch: str, tiny: Tiny) -> None:
     folder, expected = tiny(arch)
     llm = LLM(folder, page_size=4)

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import minisgl.llm.llm
-from fake_engine import FakeEngine, Scheduler, fake_engine, make_request
+from fake_engine import FakeEngine, Scheduler, budget, fake_engine, make_request
 from interrupts import interrupt_at
 from minisgl.core import Batch, SamplingParams
 from minisgl.llm import LLM
@@ -44,7 +44,7 @@ def page_size(request: pytest.FixtureRequest) -> int:
     return request.param
 
 
-def make_llm(folder: Path, page_size: int) -> LLM:
+def make_llm(folder: Path, page_size: int, **options: Any) -> LLM:
     """One whose longest request takes the whole pool."""
     return LLM(
         folder,
@@ -52,19 +52,20 @@ def make_llm(folder: Path, page_size: int) -> LLM:
         num_pages=NUM_TOKENS // page_size,
         max_seq_len=NUM_TOKENS + 1,
         max_running_reqs=4,
+        **options,
     )
 
 
 @pytest.fixture
 def llm(
     page_size: int, tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], LLM]:
+) -> Callable[..., LLM]:
     """A function that makes the object, in the body of the test, on a fake engine."""
 
-    def make() -> LLM:
+    def make(**options: int) -> LLM:
         with monkeypatch.context() as patch:
             patch.setattr(minisgl.llm.llm, "Engine", FakeEngine)
-            return make_llm(tiny_model("llama"), page_size)
+            return make_llm(tiny_model("llama"), page_size, **options)
 
     return make
 
@@ -394,6 +395,7 @@ def test_random_requests_in_the_scheduler_get_what_they_get_alone(seed: int) -> 
     chance = random.Random(seed)
     page_size = chance.choice([1, 2, 3, 4, 16])
     options = {"num_pages": chance.randint(-(-24 // page_size), 40), "page_size": page_size}
+    options |= budget(chance.choice([3, 8, 64]))
     engine = fake_engine(2, max_seq_len=25, max_running_reqs=chance.randint(1, 6), **options)
     scheduler, forward_batch = Scheduler(engine, frozenset()), engine.forward_batch
 
@@ -424,9 +426,9 @@ def test_random_requests_in_the_scheduler_get_what_they_get_alone(seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_any_mixture_gives_everything_back(seed: int, llm: Callable[[], LLM]) -> None:
+def test_any_mixture_gives_everything_back(seed: int, llm: Callable[..., LLM]) -> None:
     chance = random.Random(seed)
-    with llm() as model:
+    with llm(**budget([1, 2, 5, 64][seed % 4])) as model:
         engine, expected = cast("FakeEngine", model.engine), answers(model)
         for _ in range(12):
             prompt = some_prompt(chance)

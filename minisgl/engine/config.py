@@ -26,6 +26,9 @@ class EngineConfig:
     the model's context, but no more than 8192). Their KV lies in `num_pages` pages of `page_size`
     tokens (None: pages for four of the longest).
 
+    A step computes at most `max_batch_tokens` tokens, unless as many requests or more decode: the
+    longer a step, the longer those who decode wait for their next token.
+
     `weight_layout` "measured" gives each large weight on a CPU the layout that is fastest there,
     which may take up to twice the weights' memory; "plain" leaves it as in the checkpoint.
     """
@@ -38,6 +41,7 @@ class EngineConfig:
     max_seq_len: int | None = None
     page_size: int = 16
     num_pages: int | None = None
+    max_batch_tokens: int = 256
     weight_layout: Literal["measured", "plain"] = "measured"
 
     def __post_init__(self) -> None:
@@ -49,6 +53,7 @@ class EngineConfig:
         check_number("page_size", self.page_size, low=1, high=_INT32, whole=True)
         if self.num_pages is not None:
             check_number("num_pages", self.num_pages, low=1, high=_INT32, whole=True)
+        check_number("max_batch_tokens", self.max_batch_tokens, low=1, high=_INT32, whole=True)
         if self.weight_layout not in ("measured", "plain"):
             raise ValueError(
                 f"weight_layout must be 'measured' or 'plain', got {self.weight_layout!r}"

@@ -1,4 +1,4 @@
-"""Admission: which requests get a row and pages, and have their prompts computed."""
+"""Which requests get a row and pages, and how much of their prompts a step computes."""
 
 from __future__ import annotations
 
@@ -26,23 +26,32 @@ class PrefillManager:
         self.waiting: dict[int, Request] = {}  # by uid, as the others
         self.running: dict[int, Request] = {}
 
-    def schedule(self) -> list[Request]:
-        """Admit whoever can be: first come, first served, while rows and pages last.
+    def schedule(self, num_tokens: int) -> list[Request]:
+        """Whose prompts are computed, up to `device_len`: no more than `num_tokens` tokens in all.
 
-        Nobody overtakes a request that does not fit, or it might wait for ever. A request whose
-        prompt begins like another one of this step stands back until that one's KV is in the
-        cache: in the next step it computes only the rest.
+        First come, first served, while tokens, rows and pages last; where only the tokens do not,
+        the rest of a prompt follows in the next steps. Nobody overtakes a request that does not
+        fit, or it might wait for ever. A request whose prompt begins like another one of this
+        step stands back until that one's KV is in the cache: then it computes only the rest.
         """
         prompts = RadixTree(self._page_size)
-        for request in list(self.waiting.values()):
+        chosen = []
+        for request in [*self.running.values(), *self.waiting.values()]:
             ids = request.input_ids
-            shared = prompts.match(ids[:-1]).cached_len
-            if shared >= MIN_SHARED_TOKENS + self._cache.num_cached_tokens(ids[:shared]):
-                continue
-            if not self._admit(request):
+            if request.state is State.WAITING:
+                shared = prompts.match(ids[:-1]).cached_len
+                if shared >= MIN_SHARED_TOKENS + self._cache.num_cached_tokens(ids[:shared]):
+                    continue
+                if not self._admit(request):
+                    break
+            req = request.req
+            req.device_len = min(len(ids), req.cached_len + num_tokens)
+            num_tokens -= req.extend_len
+            chosen.append(request)
+            if not num_tokens:
                 break
             prompts.insert(ids, [0] * (len(ids) // self._page_size))  # the pages do not matter
-        return list(self.running.values())
+        return chosen
 
     def _admit(self, request: Request) -> bool:
         """Give a request its row and pages, unless it does not fit beside the others."""

@@ -1,4 +1,4 @@
-"""The scheduler: a new request joins at the next step, a finished one leaves at once."""
+"""The scheduler: every step computes a token for those who run, and a piece of what comes."""
 
 from __future__ import annotations
 
@@ -66,14 +66,17 @@ class Scheduler:
         self._aborted.append(uid)
 
     def step(self, now: float = 0.0) -> None:
-        """Compute one batch: the prompts of all that can be admitted, or else a token for each.
+        """Compute one batch: a token for each that decodes, and as much of prompts as has room.
 
         `now`, in seconds, is the time that deadlines are compared with.
         """
         self._recover()
         self._in_step = True
         self._drop(now)
-        requests = self._prefill.schedule() or self._decode.schedule()
+        decoding = self._decode.schedule()
+        # However many decode, a prompt gets on: by a token at least.
+        room = max(1, self.engine.config.max_batch_tokens - len(decoding))
+        requests = decoding + self._prefill.schedule(room)
         if requests:
             self._run(requests)
         self._in_step = False
@@ -135,6 +138,7 @@ class Scheduler:
 
     def _run(self, requests: list[Request]) -> None:
         """Compute a batch and take over its tokens; if that fails, its requests end."""
+        sampled = [request for request in requests if not request.req.is_chunk]
         try:
             batch, rows = self._prepare_batch([request.req for request in requests])
             lengths = {req.uid: (req.cached_len, req.device_len) for req in batch.reqs}
@@ -147,14 +151,14 @@ class Scheduler:
                 self._end(request, "error", error)
             return
         tokens = next_tokens.tolist()
-        self._record("result", tokens=dict(zip([r.uid for r in requests], tokens, strict=True)))
+        self._record("result", tokens=dict(zip([r.uid for r in sampled], tokens, strict=True)))
         logprobs = output.logprobs.read(tokens) if output.logprobs else [None] * len(tokens)
-        for request, token, logprob in zip(requests, next_tokens.split(1), logprobs, strict=True):
+        for request, token, logprob in zip(sampled, next_tokens[:, None], logprobs, strict=True):
             self._accept(request, token, logprob)
 
     def _prepare_batch(self, reqs: list[Req]) -> tuple[Batch, torch.Tensor]:
         """The tokens that have no KV yet, end to end, and for each the row of its request."""
-        is_decode = all(req.extend_len == 1 for req in reqs)
+        is_decode = all(req.extend_len == 1 and not req.is_chunk for req in reqs)
         batch = Batch(reqs, "decode" if is_decode else "prefill")
         device = self.engine.config.device
         lengths = torch.tensor([req.extend_len for req in reqs])
@@ -162,10 +166,12 @@ class Scheduler:
         positions = [torch.arange(req.cached_len, req.device_len) for req in reqs]
         batch.positions = torch.cat(positions).to(device)
         batch.out_loc = self._table.page_table[rows, batch.positions]
-        batch.logits_rows = (lengths.cumsum(0) - 1).to(device)
+        yields_token = torch.tensor([not req.is_chunk for req in reqs])
+        batch.logits_rows = (lengths.cumsum(0) - 1)[yields_token].to(device)
         size, seed = self.engine.model_config.vocab_size, self.engine.config.seed
         pool = self._table.token_pool
-        batch.sampling_args = make_args(reqs, pool, size, seed, self._eos_ids)
+        sampled = [req for req in reqs if not req.is_chunk]
+        batch.sampling_args = make_args(sampled, pool, size, seed, self._eos_ids)
         return batch, rows
 
     def _forward(self, batch: Batch, rows: torch.Tensor) -> ForwardOutput:

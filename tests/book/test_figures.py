@@ -64,6 +64,11 @@ PROMISED = {
     "ch11_layouts",
     "ch11_layers",
     "ch11_roofline",
+    "ch12_budget",
+    "ch12_steps",
+    "live_chunks",
+    "ch12_gaps",
+    "ch12_rates",
 }
 # The column of a phone and, for pictures that a phone is not shown, of a screen; and the smallest
 # text that can be read there.

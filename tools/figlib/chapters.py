@@ -18,12 +18,28 @@ from . import (
     ch09,
     ch10,
     ch11,
+    ch12,
     overview,
     readme,
 )
 from .drawing import MAKERS
 
-CHAPTERS = (ch00, ch01, ch02, ch03, ch04, ch05, ch06, ch06_page_table, ch07, ch08, ch09, ch10, ch11)
+CHAPTERS = (
+    ch00,
+    ch01,
+    ch02,
+    ch03,
+    ch04,
+    ch05,
+    ch06,
+    ch06_page_table,
+    ch07,
+    ch08,
+    ch09,
+    ch10,
+    ch11,
+    ch12,
+)
 MODULES = (readme, overview, *CHAPTERS)
 
 

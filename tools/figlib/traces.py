@@ -34,6 +34,9 @@ RECORDERS = {
     "ch09_sampler": (9, part3),
     "demo": (10, part3),
     "ch10_scheduler": (10, scheduling),
+    "ch12_static": (9, scheduling),
+    "ch12_continuous": (10, scheduling),
+    "ch12_chunked_prefill": (12, scheduling),
 }
 
 

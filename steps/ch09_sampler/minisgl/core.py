@@ -186,7 +186,7 @@ class Batch:
     input_ids: torch.Tensor = field(init=False)  # [num_tokens], on the device
     positions: torch.Tensor = field(init=False)  # [num_tokens], from cached_len on for each
     out_loc: torch.Tensor = field(init=False)  # [num_tokens], their places in the KV pool
-    logits_rows: torch.Tensor = field(init=False)  # [batch_size], the tokens that are sampled from
+    logits_rows: torch.Tensor = field(init=False)  # [num_sampled], the tokens sampled from
     sampling_args: SamplingArgs = field(init=False)
     # By the graph runner, which fills a decode batch up to a recorded size with dummy requests;
     # without a graph these are the real ones.

@@ -39,7 +39,7 @@ class LMHead(Layer):
         return self._tied_to is not None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """`[num_tokens, hidden_size]` of the current batch to `[batch_size, vocab_size]`."""
+        """`[num_tokens, hidden_size]` of the current batch to `[num_sampled, vocab_size]`."""
         batch = get_global_ctx().batch
         if batch.is_prefill:
             x = x[batch.logits_rows]

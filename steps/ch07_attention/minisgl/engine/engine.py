@@ -19,9 +19,9 @@ from minisgl.models.weight import load_model
 
 @dataclass(frozen=True)
 class ForwardOutput:
-    """What a forward pass yields, one entry per request of the batch."""
+    """What a forward pass yields, one entry per row of logits."""
 
-    next_tokens: torch.Tensor  # int32 [batch_size], on the device; NO_TOKEN without scores
+    next_tokens: torch.Tensor  # int32 [num_sampled], on the device; NO_TOKEN without scores
 
 
 class Engine:

@@ -1,0 +1,23 @@
+# Computes all that is left of a prompt that has begun.
+# caught by: sample
+class PrefillManager:
+    def schedule(self, num_tokens):
+        prompts = RadixTree(self._page_size)
+        chosen = []
+        for request in [*self.running.values(), *self.waiting.values()]:
+            ids = request.input_ids
+            if request.state is State.WAITING:
+                shared = prompts.match(ids[:-1]).cached_len
+                if shared >= MIN_SHARED_TOKENS + self._cache.num_cached_tokens(ids[:shared]):
+                    continue
+                if not self._admit(request):
+                    break
+            req = request.req
+            begun = req.cached_len > request.num_cached_tokens
+            req.device_len = len(ids) if begun else min(len(ids), req.cached_len + num_tokens)
+            num_tokens -= req.extend_len
+            chosen.append(request)
+            if num_tokens <= 0:
+                break
+            prompts.insert(ids, [0] * (len(ids) // self._page_size))
+        return chosen

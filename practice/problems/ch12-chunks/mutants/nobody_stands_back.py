@@ -1,0 +1,19 @@
+# Lets in who begins like a prompt of this step.
+# caught by: sample
+class PrefillManager:
+    def schedule(self, num_tokens):
+        prompts = RadixTree(self._page_size)
+        chosen = []
+        for request in [*self.running.values(), *self.waiting.values()]:
+            ids = request.input_ids
+            if request.state is State.WAITING:
+                if not self._admit(request):
+                    break
+            req = request.req
+            req.device_len = min(len(ids), req.cached_len + num_tokens)
+            num_tokens -= req.extend_len
+            chosen.append(request)
+            if not num_tokens:
+                break
+            prompts.insert(ids, [0] * (len(ids) // self._page_size))
+        return chosen

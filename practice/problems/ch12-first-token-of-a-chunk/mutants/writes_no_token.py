@@ -1,0 +1,10 @@
+# Writes no sampled token where the next pass reads it.
+# caught by: sample
+class Scheduler:
+    def _forward(self, batch: Batch, rows: torch.Tensor) -> ForwardOutput:
+        """Launch a pass; its tokens become the next inputs without leaving the device."""
+        batch.input_ids = self._table.token_pool[rows, batch.positions]
+        output = self.engine.forward_batch(batch)
+        for req in batch.reqs:
+            req.complete_one()
+        return output

@@ -1,0 +1,13 @@
+# Gives prompts the whole budget, whoever decodes.
+# caught by: sample
+pieces_of_l = [16, 16, 16, 2]
+first_of_l = 4
+first_of_s = 4
+tokens_of_steps = [18, 18, 18, 13]
+rows_of_logits = [2, 2, 2, 4]
+first_of_p = 6
+tokens_beside_many = 6
+first_known = [2, 3]
+pieces_of_r = [12, 18]
+first_alike = [3, 4, 3]
+computed_of_u = 13

@@ -1,0 +1,13 @@
+# Leaves unused what the last piece of a prompt leaves.
+# caught by: sample
+pieces_of_l = [14, 14, 14, 8]
+first_of_l = 4
+first_of_s = 5
+tokens_of_steps = [16, 16, 16, 10, 12]
+rows_of_logits = [2, 2, 2, 3, 4]
+first_of_p = 6
+tokens_beside_many = 6
+first_known = [2, 4]
+pieces_of_r = [19, 11]
+first_alike = [3, 4, 3]
+computed_of_u = 13
