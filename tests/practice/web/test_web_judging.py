@@ -100,7 +100,7 @@ def test_nobody_waits_behind_another_s_hundred(live: Live) -> None:
 
 
 def test_a_full_queue_is_a_429_in_both_languages(tmp_path: Path) -> None:
-    with Live(tmp_path, queue=3, queue_each=2) as live:
+    with Live(tmp_path, queue=6, queue_each=2) as live:
         first, second = live.reader(), live.reader()
         for reader in (first, second):
             reader.get("/api/status")
@@ -111,6 +111,9 @@ def test_a_full_queue_is_a_429_in_both_languages(tmp_path: Path) -> None:
         refused = first.ask("POST", f"{TOTAL}/submit", {"source": GOOD})
         assert refused.status == 429 and "too many of yours" in refused.error
         second.post("run", GOOD)
+        third = live.reader().ask("POST", f"{TOTAL}/run", {"source": GOOD})
+        assert third.status == 429 and "too many of yours" in third.error  # the same address
+        live.desk._queue._whole = (3, 0)
         refused = second.ask("POST", f"{TOTAL}/run", {"source": GOOD})
         assert refused.status == 429 and "the queue is full" in refused.error
         assert first.get(f"{TOTAL}/history") == []  # what was refused is no row
