@@ -88,13 +88,14 @@ class Desk:
         return {"queue": len(self._queue), "running": running}
 
     def submit(self, problem: Problem, source: bytes, reader: Reader) -> str:
-        """Queue a submission and return its id; raises Full. From here on it is not lost."""
+        """Queue a submission and return its id; from then on it is not lost. Full, TooSoon."""
         job = Job("", problem.id, source, "submit", reader, sessions.fresh_seed())
         with self._entering:
             self._queue.check(reader, len(source))
             try:
                 progress, owner = self._records.progress, self._records.owner
-                job.id = progress.enqueue(problem.id, source, job.seed, reader.session, owner)
+                with sessions.entry(problem, progress):
+                    job.id = progress.enqueue(problem.id, source, job.seed, reader.session, owner)
                 job.recorded = True
             except StoreError as error:
                 job.id = uuid.uuid4().hex

@@ -1,6 +1,8 @@
 """The problems of the repository: the mistakes that public graders accept are rejected here."""
 
 import ast
+import contextlib
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +11,11 @@ import pytest
 from practice.judgelib import engine, sessions
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import load_catalogue, load_problem
+from practice.judgelib.commands import main
 from practice.judgelib.core import judge, try_samples
 from practice.judgelib.predict import read_answers
 from practice.judgelib.static import Rejected
+from practice.judgelib.store import LONGEST_WAIT_S, Progress
 from tools.steplib.source import Function, parse, scopes
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "practice" / "problems"
@@ -138,6 +142,52 @@ def test_a_prediction_names_what_is_wrong_and_never_what_is_right() -> None:
     assert "35" not in str(verdict.as_json())
     unanswered = judge(problem, problem.read("starter.py"), box=None, seed=1)
     assert unanswered.message.en.startswith("admitted is not answered yet; 0 of 7")
+
+
+def test_a_prediction_is_not_found_by_trying(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(tmp_path))
+    monkeypatch.setenv("MINISGL_LANG", "en")
+    problem = load_problem(PROBLEMS / "ch01-predict-lengths")
+    good = problem.read("solution.py")
+    now, tries = 1e9, 0
+    monkeypatch.setattr(time, "time", lambda: now)
+    with Progress() as progress:
+
+        def submit(number: int) -> None:
+            text = good.replace("kv_computed = 35", f"kv_computed = {number}")
+            sessions.submit(problem, text.encode(), None, progress)
+
+        began = now
+        while tries < 60:
+            with contextlib.suppress(sessions.TooSoon):
+                submit(100 + tries)
+                tries += 1
+                continue
+            now += 1
+        assert now - began > 50 * LONGEST_WAIT_S
+        with pytest.raises(sessions.TooSoon, match=f"in {LONGEST_WAIT_S:.0f} s"):
+            submit(35)
+        now -= 3600  # a clock that is set back shuts nobody out
+        submit(35)
+        assert progress.standing(problem.id).accepted
+        for _ in range(5):  # and who has it may play with it
+            submit(36)
+
+
+def test_a_prediction_cannot_be_watched_nor_tried_on_a_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(tmp_path))
+    monkeypatch.setenv("MINISGL_LANG", "en")
+    id = "ch01-predict-lengths"
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text((PROBLEMS / id / "starter.py").read_text().replace("None", "1"))
+    assert main(PROBLEMS.parents[1], "", ["run", id, str(wrong), "--seed", "3"]) == 0
+    assert "7 of 7 questions are answered" in capsys.readouterr().out
+    assert main(PROBLEMS.parents[1], "", ["watch", id]) == 2
+    assert "nothing to try" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import BAD, ENDLESS, GOOD, SLOW, TOTAL, Live, wait_until, write_problem
+from serving import BAD, ENDLESS, GOOD, ROOT, SLOW, TOTAL, Live, wait_until, write_problem
 
 from practice.web import desk as desk_module
 from practice.web import work
@@ -117,6 +117,17 @@ def test_a_full_queue_is_a_429_in_both_languages(tmp_path: Path) -> None:
         refused = second.ask("POST", f"{TOTAL}/run", {"source": GOOD})
         assert refused.status == 429 and "the queue is full" in refused.error
         assert first.get(f"{TOTAL}/history") == []  # what was refused is no row
+
+
+def test_a_prediction_that_was_wrong_several_times_is_a_429() -> None:
+    id = "ch01-predict-lengths"
+    wrong = {"source": (ROOT / "practice/problems" / id / "starter.py").read_text("utf-8")}
+    with Live(ROOT) as live:
+        reader = live.reader()
+        answers = [reader.ask("POST", f"/api/problems/{id}/submit", wrong) for _ in range(5)]
+        assert [one.status for one in answers] == [202, 202, 202, 429, 429]
+        assert "wrong several times" in answers[-1].error
+        assert len(reader.get(f"/api/problems/{id}/history")) == 3
 
 
 def test_an_endless_loop_costs_its_own_time_only(live: Live) -> None:
