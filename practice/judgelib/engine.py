@@ -8,6 +8,9 @@ classes, and helpers and imports that these need.
     class RadixTree:
         def _split(self, node, length):
             …
+
+Problems of one file keep each other's secrets: what another one asks for is in a starter as that
+one's own starter has it, a stub or a fault. The box gets the right code where the reader leaves it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import textwrap
 from functools import lru_cache
 from pathlib import Path
 
-from practice.judgelib.catalogue import Place, Problem, fault
+from practice.judgelib.catalogue import Place, Problem, fault, load_catalogue
 from tools.steplib import Book, StepError, load_steps, package_files, stub_source, symbol_source
 from tools.steplib.source import Function, Scope, first_line, lines_of, scopes
 from tools.steplib.source import parse as parse_source
@@ -73,11 +76,70 @@ def reference(problem: Problem) -> str:
 
 def starter(problem: Problem) -> str:
     """What the reader gets: starter.py, the step's file with stubs, or with its planted fault."""
+    if problem.step is None:
+        return problem.read("starter.py")
+    text = _to_work_on(problem)
+    for symbol, other in hidden(problem).items():
+        text = _exchanged(text, symbol, other)
+    return text
+
+
+def _to_work_on(problem: Problem) -> str:
+    """The step's file with what the problem asks for missing, or wrong."""
     if problem.kind == "bug":
         return replaced(problem, problem.read(f"mutants/{PLANTED}"))
+    return stubbed(reference(problem), place_of(problem), problem.id)
+
+
+def _asked(problem: Problem) -> list[str]:
+    """What is missing or wrong in the problem's file; `symbols` of a `bug` tell no such thing."""
     if problem.kind == "engine":
-        return stubbed(reference(problem), place_of(problem), problem.id)
-    return problem.read("starter.py")
+        return list(place_of(problem).symbols)
+    known = dict(_scopes(reference(problem)))
+    planted = _scopes(problem.read(f"mutants/{PLANTED}"))
+    return [name for name, node in planted if isinstance(node, Function) and name in known]
+
+
+def hidden(problem: Problem) -> dict[str, str]:
+    """Symbol -> what the starter has in its place, for all that others ask for in this file."""
+    found: dict[str, str] = {}
+    own = _asked(problem)
+    for other in neighbours(problem):
+        text = _to_work_on(other)
+        for symbol in _asked(other):
+            if symbol not in own:
+                found.setdefault(symbol, _function(text, symbol))
+    return found
+
+
+def neighbours(problem: Problem) -> list[Problem]:
+    """The other problems in the same file of the same step."""
+    place = place_of(problem)
+    return [
+        one
+        for one in _problems(root_of(problem))
+        if one.step and (one.step.number, one.step.path) == (place.number, place.path)
+        if one.id != problem.id
+    ]
+
+
+@lru_cache(maxsize=4)
+def _problems(root: Path) -> tuple[Problem, ...]:
+    return load_catalogue(root).problems
+
+
+def _completed(problem: Problem, source: str) -> str:
+    """A submission with the right code after it for what it has left as the starter hides it.
+
+    It stands at the end, so that the lines of a traceback remain the reader's own.
+    """
+    right, known = [], dict(_scopes(source))
+    for symbol, text in hidden(problem).items():
+        if symbol in known and _same(_function(source, symbol), text):
+            code = _function(reference(problem), symbol)
+            owner, _, name = symbol.rpartition(".")
+            right.append(f"{code}\n\n\n{symbol} = {name}\ndel {name}" if owner else code)
+    return "\n\n\n".join([source, *right]) if right else source
 
 
 def solution(problem: Problem) -> str:
@@ -95,6 +157,15 @@ def shown_solution(problem: Problem) -> str:
     return "\n\n".join(f"# {place.path}, {symbol}\n{part}" for symbol, part in parts)
 
 
+def _function(text: str, symbol: str) -> str:
+    return textwrap.dedent(symbol_source(text, symbol).text)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two functions differ in nothing but how they are written."""
+    return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
+
+
 def variant(problem: Problem, text: str) -> str:
     """An alternative or a mutant as a whole submission."""
     return replaced(problem, text) if problem.step else text
@@ -105,7 +176,7 @@ def box_files(problem: Problem, source: str) -> dict[str, str]:
     files = {"submission.py": source}
     if problem.step:
         files = dict(tree_of(root_of(problem), problem.step.number))
-        files[problem.step.path] = source
+        files[problem.step.path] = _completed(problem, source)
     if problem.kind in ("ops", "engine", "bug"):
         files["driver.py"] = problem.read("driver.py")
     return files
@@ -175,18 +246,22 @@ def _cut(text: str, node: ast.stmt) -> str:
 def _put(problem: Problem, place: Place, base: str, name: str, text: str) -> str:
     """Replace function `name` in `base`, or add it at the end of its class when it is new."""
     lines, known = lines_of(base), dict(_scopes(base))
-    node = known.get(name)
-    if node is not None:
+    if name in known:
         if not any(name == symbol or name.startswith(symbol + ".") for symbol in place.symbols):
             words = f"a replacement changes {name}, which is not among the symbols"
             raise fault(problem.folder, f"替换改动了 {name}，它不在 symbols 里", words)
-        indent, start, end = node.col_offset, first_line(node), node.end_lineno
-    else:
-        owner = known[name.rpartition(".")[0]]
-        last = owner.body[-1]
-        indent, start, end = last.col_offset, (last.end_lineno or 0) + 1, last.end_lineno
-        text = "\n" + text
-    lines[start - 1 : end] = textwrap.indent(text, " " * indent).split("\n")
+        return _exchanged(base, name, text)
+    last = known[name.rpartition(".")[0]].body[-1]
+    end = last.end_lineno or 0
+    lines[end:end] = ["", *textwrap.indent(text, " " * last.col_offset).split("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def _exchanged(base: str, name: str, text: str) -> str:
+    """`base` with `text` in the place of a function that it has."""
+    lines, node = lines_of(base), dict(_scopes(base))[name]
+    indented = textwrap.indent(text, " " * node.col_offset)
+    lines[first_line(node) - 1 : node.end_lineno] = indented.split("\n")
     return "\n".join(lines) + "\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from practice.judgelib import engine, sessions
 from practice.judgelib.box import Box
-from practice.judgelib.catalogue import load_catalogue, load_problem
+from practice.judgelib.catalogue import Problem, load_catalogue, load_problem
 from practice.judgelib.commands import main
 from practice.judgelib.core import judge, try_samples
 from practice.judgelib.predict import read_answers
@@ -236,6 +236,45 @@ def test_the_form_of_a_prediction_says_nothing_of_its_answers() -> None:
     assert "0 of 7" in try_samples(problem, problem.read("starter.py"), box=None, seed=1).message.en
     odd = try_samples(problem, right + "more = 1\n", box=None, seed=1)
     assert odd.code == "CE" and "no question called more" in odd.message.en
+
+
+NEIGHBOURS = [
+    one
+    for one in load_catalogue(PROBLEMS.parents[1]).problems
+    if one.step and engine.neighbours(one)
+]
+
+
+@pytest.mark.parametrize("problem", NEIGHBOURS, ids=lambda one: one.id)
+def test_no_starter_holds_what_another_problem_asks_for(problem: Problem) -> None:
+    start = engine.starter(problem)
+    for other in engine.neighbours(problem):
+        right = engine.reference(other)
+        for symbol in engine._asked(other):
+            one, another = (engine._function(text, symbol) for text in (start, right))
+            assert not engine._same(one, another), symbol
+
+
+@pytest.mark.parametrize("problem", NEIGHBOURS, ids=lambda one: one.id)
+def test_what_a_starter_hides_is_there_when_it_is_judged(box: Box, problem: Problem) -> None:
+    solved = start = engine.starter(problem)
+    right, path = engine.reference(problem), engine.place_of(problem).path
+    for symbol in engine._asked(problem):
+        solved = engine._exchanged(solved, symbol, engine._function(right, symbol))
+    assert judge(problem, solved, box=box, seed=5).accepted
+    assert not judge(problem, start, box=box, seed=5).accepted
+    for other in engine.neighbours(problem):  # an answer to one is none to another
+        assert not judge(other, solved, box=box, seed=5).accepted
+    for symbol in engine.hidden(problem):  # what the reader has written there himself counts
+        own = f"def {symbol.rpartition('.')[2]}(*args, **kwargs):\n    raise OSError\n"
+        for text, is_left in ((solved, True), (engine._exchanged(solved, symbol, own), False)):
+            judged = engine.box_files(problem, text)[path]
+            assert judged.startswith(text)
+            assert (engine._function(right, symbol) in judged[len(text) :]) == is_left
+
+
+def test_there_are_files_with_several_problems() -> None:
+    assert len(NEIGHBOURS) >= 6
 
 
 def test_a_planted_fault_does_not_show_in_the_header() -> None:
