@@ -16,13 +16,13 @@ one's own starter has it, a stub or a fault. The box gets the right code where t
 from __future__ import annotations
 
 import ast
-import textwrap
 from functools import lru_cache
 from pathlib import Path
 
+from practice.judgelib import patches
 from practice.judgelib.catalogue import Place, Problem, fault, load_catalogue
 from tools.steplib import Book, StepError, load_steps, package_files, stub_source, symbol_source
-from tools.steplib.source import Function, Scope, first_line, lines_of, scopes
+from tools.steplib.source import Function, lines_of, scopes
 from tools.steplib.source import parse as parse_source
 
 PLANTED = "planted.py"
@@ -80,7 +80,7 @@ def starter(problem: Problem) -> str:
         return problem.read("starter.py")
     text = _to_work_on(problem)
     for symbol, other in hidden(problem).items():
-        text = _exchanged(text, symbol, other)
+        text = patches.exchanged(text, symbol, other)
     return text
 
 
@@ -95,8 +95,8 @@ def _asked(problem: Problem) -> list[str]:
     """What is missing or wrong in the problem's file; `symbols` of a `bug` tell no such thing."""
     if problem.kind == "engine":
         return list(place_of(problem).symbols)
-    known = dict(_scopes(reference(problem)))
-    planted = _scopes(problem.read(f"mutants/{PLANTED}"))
+    known = patches.functions(reference(problem))
+    planted = patches.functions(problem.read(f"mutants/{PLANTED}")).items()
     return [name for name, node in planted if isinstance(node, Function) and name in known]
 
 
@@ -108,7 +108,7 @@ def hidden(problem: Problem) -> dict[str, str]:
         text = _to_work_on(other)
         for symbol in _asked(other):
             if symbol not in own:
-                found.setdefault(symbol, _function(text, symbol))
+                found.setdefault(symbol, patches.function(text, symbol))
     return found
 
 
@@ -133,10 +133,10 @@ def _completed(problem: Problem, source: str) -> str:
 
     It stands at the end, so that the lines of a traceback remain the reader's own.
     """
-    right, known = [], dict(_scopes(source))
+    right, known = [], patches.functions(source)
     for symbol, text in hidden(problem).items():
-        if symbol in known and _same(_function(source, symbol), text):
-            code = _function(reference(problem), symbol)
+        if symbol in known and patches.same(patches.function(source, symbol), text):
+            code = patches.function(reference(problem), symbol)
             owner, _, name = symbol.rpartition(".")
             right.append(f"{code}\n\n\n{symbol} = {name}\ndel {name}" if owner else code)
     return "\n\n\n".join([source, *right]) if right else source
@@ -155,15 +155,6 @@ def shown_solution(problem: Problem) -> str:
     place = problem.step
     parts = [(symbol, symbol_source(text, symbol).text) for symbol in place.symbols]
     return "\n\n".join(f"# {place.path}, {symbol}\n{part}" for symbol, part in parts)
-
-
-def _function(text: str, symbol: str) -> str:
-    return textwrap.dedent(symbol_source(text, symbol).text)
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether two functions differ in nothing but how they are written."""
-    return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
 
 
 def variant(problem: Problem, text: str) -> str:
@@ -216,16 +207,18 @@ def replaced(problem: Problem, text: str) -> str:
         raise fault(problem.folder, str(error), str(error)) from None
     extra: list[str] = []
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name in dict(_scopes(base)):
+        if isinstance(node, ast.ClassDef) and node.name in patches.functions(base):
             for inner in node.body:
                 if not isinstance(inner, Function):
                     raise _only_functions(problem, node.name)
-                base = _put(problem, place, base, f"{node.name}.{inner.name}", _cut(text, inner))
-        elif isinstance(node, Function) and node.name in dict(_scopes(base)):
-            base = _put(problem, place, base, node.name, _cut(text, node))
+                base = _put(
+                    problem, place, base, f"{node.name}.{inner.name}", patches.cut(text, inner)
+                )
+        elif isinstance(node, Function) and node.name in patches.functions(base):
+            base = _put(problem, place, base, node.name, patches.cut(text, node))
         else:
-            extra.append(_cut(text, node))
-    return _insert_extra(base, extra) if extra else base
+            extra.append(patches.cut(text, node))
+    return patches.with_extra(base, extra) if extra else base
 
 
 def _only_functions(problem: Problem, name: str) -> Exception:
@@ -233,42 +226,11 @@ def _only_functions(problem: Problem, name: str) -> Exception:
     return fault(problem.folder, f"对类 {name} 的替换只能含有方法", text)
 
 
-def _scopes(text: str) -> list[tuple[str, Scope]]:
-    return list(scopes(parse_source(text, "step").body))
-
-
-def _cut(text: str, node: ast.stmt) -> str:
-    first = first_line(node) if isinstance(node, Scope) else node.lineno
-    lines = lines_of(text)[first - 1 : node.end_lineno]
-    return textwrap.dedent("\n".join(lines))
-
-
 def _put(problem: Problem, place: Place, base: str, name: str, text: str) -> str:
-    """Replace function `name` in `base`, or add it at the end of its class when it is new."""
-    lines, known = lines_of(base), dict(_scopes(base))
-    if name in known:
-        if not any(name == symbol or name.startswith(symbol + ".") for symbol in place.symbols):
-            words = f"a replacement changes {name}, which is not among the symbols"
-            raise fault(problem.folder, f"替换改动了 {name}，它不在 symbols 里", words)
-        return _exchanged(base, name, text)
-    last = known[name.rpartition(".")[0]].body[-1]
-    end = last.end_lineno or 0
-    lines[end:end] = ["", *textwrap.indent(text, " " * last.col_offset).split("\n")]
-    return "\n".join(lines) + "\n"
-
-
-def _exchanged(base: str, name: str, text: str) -> str:
-    """`base` with `text` in the place of a function that it has."""
-    lines, node = lines_of(base), dict(_scopes(base))[name]
-    indented = textwrap.indent(text, " " * node.col_offset)
-    lines[first_line(node) - 1 : node.end_lineno] = indented.split("\n")
-    return "\n".join(lines) + "\n"
-
-
-def _insert_extra(base: str, extra: list[str]) -> str:
-    """Helpers and imports go in front of the first class or function of the file."""
-    lines = lines_of(base)
-    body = parse_source(base, "step").body
-    first = min(first_line(node) for node in body if isinstance(node, Scope))
-    lines[first - 1 : first - 1] = [*"\n\n".join(extra).split("\n"), "", ""]
-    return "\n".join(lines) + "\n"
+    """Replace function `name` in `base`, or add it to its class when it is new."""
+    if name not in patches.functions(base):
+        return patches.added(base, name, text)
+    if not any(name == symbol or name.startswith(symbol + ".") for symbol in place.symbols):
+        words = f"a replacement changes {name}, which is not among the symbols"
+        raise fault(problem.folder, f"替换改动了 {name}，它不在 symbols 里", words)
+    return patches.exchanged(base, name, text)

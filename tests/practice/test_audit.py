@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 from fakes import FILES, TOML, small_problem
 
-from practice.judgelib import auditing, engine, mutate
+from practice.judgelib import auditing, engine, mutate, patches
 from practice.judgelib.audit import Report, Tier, audit
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import load_problem
@@ -166,7 +166,7 @@ def test_a_replacement_changes_its_symbols_and_no_others() -> None:
     text += "    def extend_len(self):\n        return helper(1)\n"
     text += "\n    def more(self):\n        return 1\n\ndef helper(x):\n    return math.floor(x)\n"
     made = engine.replaced(problem, text)
-    names = {name for name, _ in engine.scopes(ast.parse(made).body)}
+    names = set(patches.functions(made))
     assert {"helper", "Req.more", "Req.extend_len", "Batch.size"} <= names
     assert "return self.device_len - self.cached_len" not in made
     assert made.count("def extend_len") == 1 and "import math" in made

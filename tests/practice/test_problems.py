@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from practice.judgelib import engine, sessions
+from practice.judgelib import engine, patches, sessions
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import Problem, load_catalogue, load_problem
 from practice.judgelib.commands import main
@@ -251,8 +251,8 @@ def test_no_starter_holds_what_another_problem_asks_for(problem: Problem) -> Non
     for other in engine.neighbours(problem):
         right = engine.reference(other)
         for symbol in engine._asked(other):
-            one, another = (engine._function(text, symbol) for text in (start, right))
-            assert not engine._same(one, another), symbol
+            one, another = (patches.function(text, symbol) for text in (start, right))
+            assert not patches.same(one, another), symbol
 
 
 @pytest.mark.parametrize("problem", NEIGHBOURS, ids=lambda one: one.id)
@@ -260,17 +260,17 @@ def test_what_a_starter_hides_is_there_when_it_is_judged(box: Box, problem: Prob
     solved = start = engine.starter(problem)
     right, path = engine.reference(problem), engine.place_of(problem).path
     for symbol in engine._asked(problem):
-        solved = engine._exchanged(solved, symbol, engine._function(right, symbol))
+        solved = patches.exchanged(solved, symbol, patches.function(right, symbol))
     assert judge(problem, solved, box=box, seed=5).accepted
     assert not judge(problem, start, box=box, seed=5).accepted
     for other in engine.neighbours(problem):  # an answer to one is none to another
         assert not judge(other, solved, box=box, seed=5).accepted
     for symbol in engine.hidden(problem):  # what the reader has written there himself counts
         own = f"def {symbol.rpartition('.')[2]}(*args, **kwargs):\n    raise OSError\n"
-        for text, is_left in ((solved, True), (engine._exchanged(solved, symbol, own), False)):
+        for text, is_left in ((solved, True), (patches.exchanged(solved, symbol, own), False)):
             judged = engine.box_files(problem, text)[path]
             assert judged.startswith(text)
-            assert (engine._function(right, symbol) in judged[len(text) :]) == is_left
+            assert (patches.function(right, symbol) in judged[len(text) :]) == is_left
 
 
 def test_there_are_files_with_several_problems() -> None:
