@@ -35,6 +35,11 @@ class Standing:
     hints: int = 0
     spoiled: bool = False
 
+    @property
+    def knows(self) -> bool:
+        """Whether the reader has, or has seen, an answer."""
+        return self.accepted or self.spoiled
+
 
 class NoStore(Store):
     """In the place of a store that cannot be opened: it knows nothing and keeps nothing."""
