@@ -127,7 +127,7 @@ def f(a, b=2):
     if not a and b >= 1:
         raise ValueError(f"{a + 1}")
     x: int = a[1:b] if b else []
-    for i in range(len(x)):
+    for i, _ in zip(range(len(x)), x, strict=True):
         x[i] += min(a, -b)
         if i == 7:
             break
@@ -141,6 +141,7 @@ def f(a, b=2):
             for one, other in zip(text.split("\n"), mutant.source.split("\n"), strict=True)
         ]
         assert sum(changed) == 1 and "assert a < 5" in mutant.source and "a + 1" in mutant.source
+        assert "strict=True" in mutant.source
     whats = [mutant.what for mutant in found]
     assert len(set(whats)) == len(whats)
     for expected in (
