@@ -2,11 +2,13 @@
 
 import ast
 import contextlib
+import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from detours import DETOURS
 
 from practice.judgelib import engine, patches, sessions
 from practice.judgelib.box import Box
@@ -56,6 +58,15 @@ def attention(q, k, v):
     assert judge(problem, text, box=box, seed=3).code == "BAN"
     allowed = problem.__class__(**(problem.__dict__ | {"banned": ()}))
     assert judge(allowed, text, box=box, seed=3).code == "AC"
+
+
+@pytest.mark.parametrize("name", DETOURS)
+def test_what_a_problem_bans_is_not_there_by_any_way(box: Box, name: str) -> None:
+    problem = load_problem(PROBLEMS / "ch02-attention")
+    free = dataclasses.replace(problem, banned=())
+    assert judge(free, DETOURS[name], box=box, seed=3).accepted  # it is right, and would pass
+    verdict = judge(problem, DETOURS[name], box=box, seed=3)
+    assert verdict.code == "RE" and "bans" in verdict.message.en
 
 
 def test_the_step_s_own_tests_can_take_an_ac_away(box: Box) -> None:
