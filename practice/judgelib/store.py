@@ -171,7 +171,7 @@ class Progress:
         return self.standings().get(problem, Standing())
 
     def wait(self, problem: str) -> float:
-        """Seconds until the next try at a prediction may be judged; 0.0 after an AC.
+        """Seconds until the next try at a prediction may be judged; 0.0 once the answer is known.
 
         A try that is not judged yet counts: it may be wrong.
         """
@@ -181,7 +181,7 @@ class Progress:
         )
         tries = self.store.rows(query, problem)
         beyond = len(tries) - FREE_TRIES
-        if beyond < 0 or self.standing(problem).accepted:
+        if beyond < 0 or self.standing(problem).knows:
             return 0.0
         wait = min(FIRST_WAIT_S * 2.0 ** min(beyond, 20), LONGEST_WAIT_S)
         passed = time.time() - tries[-1]["at"]

@@ -119,6 +119,15 @@ def test_a_full_queue_is_a_429_in_both_languages(tmp_path: Path) -> None:
         assert first.get(f"{TOTAL}/history") == []  # what was refused is no row
 
 
+def test_who_comes_without_a_cookie_is_not_a_new_reader_each_time(tmp_path: Path) -> None:
+    with Live(tmp_path, queue_each=2) as live:
+        running = live.reader().post("run", ENDLESS)
+        wait_until(lambda: live.desk.live(running) == ("judging", {}))
+        body = {"source": GOOD}
+        answers = [live.reader().ask("POST", f"{TOTAL}/run", body).status for _ in range(4)]
+        assert answers == [202, 202, 429, 429]
+
+
 def test_a_prediction_that_was_wrong_several_times_is_a_429() -> None:
     id = "ch01-predict-lengths"
     wrong = {"source": (ROOT / "practice/problems" / id / "starter.py").read_text("utf-8")}
