@@ -37,7 +37,7 @@ class Tier:
     automatic: int  # 0: as many as are left to ten
 
 
-FULL = Tier(solution_seeds=20, mutant_seeds=5, hand=10_000, automatic=40)
+FULL = Tier(solution_seeds=20, mutant_seeds=30, hand=10_000, automatic=40)
 QUICK = Tier(solution_seeds=1, mutant_seeds=1, hand=5, automatic=0)
 QUICK_MUTANTS = 10
 

@@ -65,8 +65,9 @@ class Box:
 
         job: `{"files": {path: text}, "entry": [module, name], "torch": bool}`; `driver.py` among
         the files answers cases by its `run(case)`, else the entry is called with the case's
-        `args` and `kwargs`. Raises SandboxError where no box can be had, and FrameError where the
-        job or a case is not plain.
+        `args` and `kwargs`. With `"absent": [name]` these functions of torch fail when called.
+        Raises SandboxError where no box can be had, and FrameError where the job or a case is not
+        plain.
         """
         if job["torch"]:
             # Answers may hold tensors: the judge's own loading must not be on the job's clock.

@@ -32,7 +32,7 @@ problem.toml:
     signature = "(q, k, v, scale)" # call: of the function; ops: of its __init__, without self
     methods = ["allocate(n)"]      # ops, optional: methods with their parameters, without self
     tolerance = 1e-5               # optional: largest absolute error of floats; absent: exact
-    banned = ["softmax"]           # optional: a name or a dotted end of one; see `banned` too
+    banned = ["softmax"]           # optional: operators of torch, absent in the box; see `banned`
     banned_reason = {zh = "…", en = "…"}                           # optional
     [title]
     zh = "…"

@@ -85,7 +85,8 @@ def _run(catalogue: Catalogue, options: argparse.Namespace) -> int:
     problem = catalogue[options.id]
     source = workspace.read(problem, options.file)
     with sessions.box_for(problem, options.level, options.strict) as box:
-        if options.seed is None:
+        # A prediction has one case, whatever the seed: only a submission looks at it.
+        if options.seed is None or problem.kind == "predict":
             verdict = try_samples(problem, source, box=box, seed=sessions.fresh_seed())
         else:
             verdict = judge(problem, source, box=box, seed=options.seed)

@@ -147,7 +147,8 @@ def payload_of(problem: Problem, case: Case) -> Any:
 def job_of(problem: Problem, text: str) -> dict[str, Any]:
     """What the box gets before the cases."""
     entry = ["submission", problem.entry] if problem.kind == "call" else ["driver", "run"]
-    return {"files": engine.box_files(problem, text), "entry": entry, "torch": problem.torch}
+    files, absent = engine.box_files(problem, text), list(problem.banned)
+    return {"files": files, "entry": entry, "torch": problem.torch, "absent": absent}
 
 
 def limits_of(problem: Problem, wall_s: float | None = None) -> Limits:

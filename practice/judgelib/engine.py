@@ -8,18 +8,21 @@ classes, and helpers and imports that these need.
     class RadixTree:
         def _split(self, node, length):
             …
+
+Problems of one file keep each other's secrets: what another one asks for is in a starter as that
+one's own starter has it, a stub or a fault. The box gets the right code where the reader leaves it.
 """
 
 from __future__ import annotations
 
 import ast
-import textwrap
 from functools import lru_cache
 from pathlib import Path
 
-from practice.judgelib.catalogue import Place, Problem, fault
+from practice.judgelib import patches
+from practice.judgelib.catalogue import Place, Problem, fault, load_catalogue
 from tools.steplib import Book, StepError, load_steps, package_files, stub_source, symbol_source
-from tools.steplib.source import Function, Scope, first_line, lines_of, scopes
+from tools.steplib.source import Function, lines_of, scopes
 from tools.steplib.source import parse as parse_source
 
 PLANTED = "planted.py"
@@ -73,11 +76,70 @@ def reference(problem: Problem) -> str:
 
 def starter(problem: Problem) -> str:
     """What the reader gets: starter.py, the step's file with stubs, or with its planted fault."""
+    if problem.step is None:
+        return problem.read("starter.py")
+    text = _to_work_on(problem)
+    for symbol, other in hidden(problem).items():
+        text = patches.exchanged(text, symbol, other)
+    return text
+
+
+def _to_work_on(problem: Problem) -> str:
+    """The step's file with what the problem asks for missing, or wrong."""
     if problem.kind == "bug":
         return replaced(problem, problem.read(f"mutants/{PLANTED}"))
+    return stubbed(reference(problem), place_of(problem), problem.id)
+
+
+def _asked(problem: Problem) -> list[str]:
+    """What is missing or wrong in the problem's file; `symbols` of a `bug` tell no such thing."""
     if problem.kind == "engine":
-        return stubbed(reference(problem), place_of(problem), problem.id)
-    return problem.read("starter.py")
+        return list(place_of(problem).symbols)
+    known = patches.functions(reference(problem))
+    planted = patches.functions(problem.read(f"mutants/{PLANTED}")).items()
+    return [name for name, node in planted if isinstance(node, Function) and name in known]
+
+
+def hidden(problem: Problem) -> dict[str, str]:
+    """Symbol -> what the starter has in its place, for all that others ask for in this file."""
+    found: dict[str, str] = {}
+    own = _asked(problem)
+    for other in neighbours(problem):
+        text = _to_work_on(other)
+        for symbol in _asked(other):
+            if symbol not in own:
+                found.setdefault(symbol, patches.function(text, symbol))
+    return found
+
+
+def neighbours(problem: Problem) -> list[Problem]:
+    """The other problems in the same file of the same step."""
+    place = place_of(problem)
+    return [
+        one
+        for one in _problems(root_of(problem))
+        if one.step and (one.step.number, one.step.path) == (place.number, place.path)
+        if one.id != problem.id
+    ]
+
+
+@lru_cache(maxsize=4)
+def _problems(root: Path) -> tuple[Problem, ...]:
+    return load_catalogue(root).problems
+
+
+def _completed(problem: Problem, source: str) -> str:
+    """A submission with the right code after it for what it has left as the starter hides it.
+
+    It stands at the end, so that the lines of a traceback remain the reader's own.
+    """
+    right, known = [], patches.functions(source)
+    for symbol, text in hidden(problem).items():
+        if symbol in known and patches.same(patches.function(source, symbol), text):
+            code = patches.function(reference(problem), symbol)
+            owner, _, name = symbol.rpartition(".")
+            right.append(f"{code}\n\n\n{symbol} = {name}\ndel {name}" if owner else code)
+    return "\n\n\n".join([source, *right]) if right else source
 
 
 def solution(problem: Problem) -> str:
@@ -105,7 +167,7 @@ def box_files(problem: Problem, source: str) -> dict[str, str]:
     files = {"submission.py": source}
     if problem.step:
         files = dict(tree_of(root_of(problem), problem.step.number))
-        files[problem.step.path] = source
+        files[problem.step.path] = _completed(problem, source)
     if problem.kind in ("ops", "engine", "bug"):
         files["driver.py"] = problem.read("driver.py")
     return files
@@ -145,16 +207,18 @@ def replaced(problem: Problem, text: str) -> str:
         raise fault(problem.folder, str(error), str(error)) from None
     extra: list[str] = []
     for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name in dict(_scopes(base)):
+        if isinstance(node, ast.ClassDef) and node.name in patches.functions(base):
             for inner in node.body:
                 if not isinstance(inner, Function):
                     raise _only_functions(problem, node.name)
-                base = _put(problem, place, base, f"{node.name}.{inner.name}", _cut(text, inner))
-        elif isinstance(node, Function) and node.name in dict(_scopes(base)):
-            base = _put(problem, place, base, node.name, _cut(text, node))
+                base = _put(
+                    problem, place, base, f"{node.name}.{inner.name}", patches.cut(text, inner)
+                )
+        elif isinstance(node, Function) and node.name in patches.functions(base):
+            base = _put(problem, place, base, node.name, patches.cut(text, node))
         else:
-            extra.append(_cut(text, node))
-    return _insert_extra(base, extra) if extra else base
+            extra.append(patches.cut(text, node))
+    return patches.with_extra(base, extra) if extra else base
 
 
 def _only_functions(problem: Problem, name: str) -> Exception:
@@ -162,38 +226,11 @@ def _only_functions(problem: Problem, name: str) -> Exception:
     return fault(problem.folder, f"对类 {name} 的替换只能含有方法", text)
 
 
-def _scopes(text: str) -> list[tuple[str, Scope]]:
-    return list(scopes(parse_source(text, "step").body))
-
-
-def _cut(text: str, node: ast.stmt) -> str:
-    first = first_line(node) if isinstance(node, Scope) else node.lineno
-    lines = lines_of(text)[first - 1 : node.end_lineno]
-    return textwrap.dedent("\n".join(lines))
-
-
 def _put(problem: Problem, place: Place, base: str, name: str, text: str) -> str:
-    """Replace function `name` in `base`, or add it at the end of its class when it is new."""
-    lines, known = lines_of(base), dict(_scopes(base))
-    node = known.get(name)
-    if node is not None:
-        if not any(name == symbol or name.startswith(symbol + ".") for symbol in place.symbols):
-            words = f"a replacement changes {name}, which is not among the symbols"
-            raise fault(problem.folder, f"替换改动了 {name}，它不在 symbols 里", words)
-        indent, start, end = node.col_offset, first_line(node), node.end_lineno
-    else:
-        owner = known[name.rpartition(".")[0]]
-        last = owner.body[-1]
-        indent, start, end = last.col_offset, (last.end_lineno or 0) + 1, last.end_lineno
-        text = "\n" + text
-    lines[start - 1 : end] = textwrap.indent(text, " " * indent).split("\n")
-    return "\n".join(lines) + "\n"
-
-
-def _insert_extra(base: str, extra: list[str]) -> str:
-    """Helpers and imports go in front of the first class or function of the file."""
-    lines = lines_of(base)
-    body = parse_source(base, "step").body
-    first = min(first_line(node) for node in body if isinstance(node, Scope))
-    lines[first - 1 : first - 1] = [*"\n\n".join(extra).split("\n"), "", ""]
-    return "\n".join(lines) + "\n"
+    """Replace function `name` in `base`, or add it to its class when it is new."""
+    if name not in patches.functions(base):
+        return patches.added(base, name, text)
+    if not any(name == symbol or name.startswith(symbol + ".") for symbol in place.symbols):
+        words = f"a replacement changes {name}, which is not among the symbols"
+        raise fault(problem.folder, f"替换改动了 {name}，它不在 symbols 里", words)
+    return patches.exchanged(base, name, text)

@@ -1,7 +1,7 @@
 """Automatic mutants: one small change each, made in the text, in the functions that count.
 
-Assertions, docstrings, annotations, decorators and what is raised are left alone: they say what
-the code relies on, not what it does.
+Assertions, docstrings, annotations, decorators, the `strict` of a `zip` and what is raised are left
+alone: they say what the code relies on, not what it does.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ def _changes(function: Function) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
         node = todo.pop()
         if isinstance(node, (ast.Assert, ast.Raise, ast.ClassDef, ast.JoinedStr)):
             continue
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            continue
         if isinstance(node, ast.expr):
             for changed in _expressions(node):
                 yield node, _written(changed)
@@ -141,8 +143,9 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(new, ast.Call):
         if isinstance(new.func, ast.Name) and new.func.id in NAMES:
             yield _set(new, "func", ast.Name(NAMES[new.func.id]))
-        for index in range(len(new.keywords)):
-            yield _set(new, "keywords", new.keywords[:index] + new.keywords[index + 1 :])
+        for index, keyword in enumerate(new.keywords):
+            if keyword.arg != "strict":
+                yield _set(new, "keywords", new.keywords[:index] + new.keywords[index + 1 :])
     elif isinstance(new, ast.Subscript) and isinstance(new.slice, ast.Slice):
         for bound in ("lower", "upper"):
             if getattr(new.slice, bound) is not None and isinstance(new.ctx, ast.Load):

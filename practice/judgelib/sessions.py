@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -34,6 +35,29 @@ def box_with(torch: bool, level: int | None = None, strict: bool = False) -> Box
     return Box(level=level, strict=strict, torch=torch)
 
 
+class TooSoon(JudgeError):
+    """Another try at a prediction before its time."""
+
+
+@contextlib.contextmanager
+def entry(problem: Problem, progress: Progress) -> Iterator[None]:
+    """Where a submission is recorded; raises TooSoon, StoreError.
+
+    A prediction is a handful of values and every try says how many are right: who could try on and
+    on would find them without a thought. So after some wrong ones each next has to wait longer.
+    """
+    if problem.kind != "predict":
+        yield
+        return
+    with progress.store.exclusive():
+        seconds = math.ceil(progress.wait(problem.id))
+        if seconds:
+            zh = f"答错了几次：先想一想，{seconds} 秒后再提交"
+            en = f"wrong several times: think first, and submit again in {seconds} s"
+            raise TooSoon(zh, en)
+        yield
+
+
 @contextlib.contextmanager
 def box_for(
     problem: Problem, level: int | None = None, strict: bool = False
@@ -51,11 +75,14 @@ def submit(
 ) -> tuple[Verdict, list[Text]]:
     """Judge on a fresh seed and record it; the verdict, and what else the reader should know.
 
+    Raises TooSoon where it must not be judged yet.
+
     A store that cannot be written never costs the reader the verdict.
     """
     seed = fresh_seed()
     try:
-        id = progress.begin(problem.id, source, seed)
+        with entry(problem, progress):
+            id = progress.begin(problem.id, source, seed)
     except StoreError as error:
         return judge(problem, source, box=box, seed=seed), [Text(error.zh, error.en)]
     verdict, notes = conclude(problem, source, box, progress, id, seed)

@@ -10,7 +10,7 @@ import importlib.util
 import warnings
 from collections.abc import Collection
 
-from practice.judgelib.banned import detours, uses
+from practice.judgelib.banned import uses
 from practice.judgelib.catalogue import Problem
 from practice.judgelib.text import Text
 from practice.judgelib.verdict import Code, Verdict
@@ -78,8 +78,6 @@ def check(problem: Problem, text: str, reference: str = "", modules: Collection[
     else:
         _entry(problem, tree)
     _imports(tree, modules)
-    if problem.banned:
-        _detours(tree)
 
 
 def _entry(problem: Problem, tree: ast.Module) -> None:
@@ -164,13 +162,6 @@ def _banned(problem: Problem, tree: ast.Module) -> None:
     for banned, line in uses(tree, problem.banned):
         why = problem.banned_reason
         zh, en = f"不允许使用 {banned}：{why.zh}", f"{banned} is not allowed: {why.en}"
-        raise Rejected("BAN", zh, en, line)
-
-
-def _detours(tree: ast.Module) -> None:
-    for what, line in detours(tree):
-        zh, en = f"不允许使用 {what}：这道题禁用了一些名字，它能绕过去", f"{what} is not allowed"
-        en += ": it is a way around the names that this problem bans"
         raise Rejected("BAN", zh, en, line)
 
 

@@ -20,6 +20,10 @@ from tools.store import Row, Store
 
 RUNNING_AT_MOST_S = 600.0
 HINT_AFTER = 3
+# Of a prediction: so many wrong tries are free, the next waits, and each after it twice as long.
+FREE_TRIES = 3
+FIRST_WAIT_S = 5.0
+LONGEST_WAIT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,11 @@ class Standing:
     failures: int = 0  # submissions that count, since the beginning, before the first AC
     hints: int = 0
     spoiled: bool = False
+
+    @property
+    def knows(self) -> bool:
+        """Whether the reader has, or has seen, an answer."""
+        return self.accepted or self.spoiled
 
 
 class NoStore(Store):
@@ -55,7 +64,10 @@ class NoStore(Store):
 
 
 class Progress:
-    """What the judge records and asks; a context manager around a `Store`."""
+    """What the judge records and asks; a context manager around a `Store`.
+
+    The order of submissions is that of their rows: a clock can be set back.
+    """
 
     def __init__(self, store: Store | None = None) -> None:
         self.store = Store() if store is None else store
@@ -94,7 +106,7 @@ class Progress:
         with self.store.exclusive():
             marks = ", ".join("?" * len(dead))
             query = f"SELECT * FROM submissions WHERE state = 'queued' AND owner IN ({marks})"
-            found = self.store.rows(f"{query} ORDER BY at, rowid", *dead)
+            found = self.store.rows(f"{query} ORDER BY rowid", *dead)
             for row in found:
                 self.store.put("submissions", {"id": row["id"], "owner": owner})
         return found
@@ -107,7 +119,7 @@ class Progress:
 
     def interrupted(self) -> list[Row]:
         """Mark submissions whose judge has died, and return them, oldest first."""
-        rows = self.store.rows("SELECT * FROM submissions WHERE state = 'running' ORDER BY at")
+        rows = self.store.rows("SELECT * FROM submissions WHERE state = 'running' ORDER BY rowid")
         dead = [row for row in rows if not _is_judged_now(row)]
         for row in dead:
             self.store.put("submissions", {"id": row["id"], "state": "interrupted"})
@@ -120,7 +132,7 @@ class Progress:
 
     def history(self, problem: str, most: int = -1) -> list[Row]:
         """The submissions for a problem, newest first; `most` of them, else all."""
-        query = "SELECT * FROM submissions WHERE problem = ? ORDER BY at DESC, rowid DESC LIMIT ?"
+        query = "SELECT * FROM submissions WHERE problem = ? ORDER BY rowid DESC LIMIT ?"
         return self.store.rows(query, problem, most)
 
     def drafts(self) -> set[str]:
@@ -141,7 +153,7 @@ class Progress:
     def standings(self) -> dict[str, Standing]:
         """Problem id -> how far the reader has come, for all that were touched."""
         found: dict[str, dict[str, Any]] = {}
-        query = "SELECT problem, code FROM submissions WHERE state = 'done' ORDER BY at, rowid"
+        query = "SELECT problem, code FROM submissions WHERE state = 'done' ORDER BY rowid"
         for row in self.store.rows(query):
             one = found.setdefault(row["problem"], {})
             if row["code"] == "AC":
@@ -157,6 +169,23 @@ class Progress:
     def standing(self, problem: str) -> Standing:
         """How far the reader has come with this problem."""
         return self.standings().get(problem, Standing())
+
+    def wait(self, problem: str) -> float:
+        """Seconds until the next try at a prediction may be judged; 0.0 once the answer is known.
+
+        A try that is not judged yet counts: it may be wrong.
+        """
+        query = (
+            "SELECT at FROM submissions WHERE problem = ? "
+            "AND (code = 'WA' OR state IN ('queued', 'running')) ORDER BY rowid"
+        )
+        tries = self.store.rows(query, problem)
+        beyond = len(tries) - FREE_TRIES
+        if beyond < 0 or self.standing(problem).knows:
+            return 0.0
+        wait = min(FIRST_WAIT_S * 2.0 ** min(beyond, 20), LONGEST_WAIT_S)
+        passed = time.time() - tries[-1]["at"]
+        return max(wait - passed, 0.0) if passed >= 0 else 0.0  # else the clock was set back
 
     def take_hint(self, problem: str, number: int) -> None:
         """Record that hint `number` (from 1) was shown."""

@@ -7,7 +7,7 @@ import ctypes
 import math
 from typing import Any
 
-from practice.judgelib.values import FrameError
+from practice.judgelib.values import INT_BOUND, FrameError
 
 # dtype name -> bytes of one element
 ITEM_BYTES = {
@@ -84,5 +84,8 @@ def _check(dtype: Any, shape: Any, nbytes: Any) -> None:
         raise FrameError(f"a tensor shape that is not a list of at most {MAX_DIMS} sizes")
     if any(type(size) is not int or not 0 <= size < MAX_SIZE for size in shape):
         raise FrameError("a tensor size that is negative or too large")
+    # Where one size is 0, the steps of the others must fit into 64 bits all the same.
+    if math.prod(size or 1 for size in shape) * ITEM_BYTES[dtype] >= INT_BOUND:
+        raise FrameError("a tensor shape that is too large")
     if type(nbytes) is not int or nbytes != math.prod(shape) * ITEM_BYTES[dtype]:
         raise FrameError("a tensor whose bytes do not fit its shape")

@@ -9,7 +9,7 @@ from practice.judgelib import sessions, workspace
 from practice.judgelib.catalogue import Problem
 from practice.judgelib.core import Runs, judge
 from practice.judgelib.store import Progress
-from practice.judgelib.text import JudgeError
+from practice.judgelib.text import COMMAND, JudgeError
 from practice.judgelib.verdict import render
 from tools.lang import tr
 from tools.store import StoreError
@@ -24,6 +24,11 @@ def watch(problem: Problem, level: int | None, strict: bool, turns: int | None =
 
     `turns`: stop after so many verdicts.
     """
+    if problem.kind == "predict":
+        raise JudgeError(
+            f"预测题没有可以试的：想好了再提交：{COMMAND} submit {problem.id}",
+            f"of a prediction there is nothing to try: think, then {COMMAND} submit {problem.id}",
+        )
     path = workspace.file_of(problem)
     workspace.read(problem)  # says what to do when there is no file yet
     shown = workspace.shown(path)

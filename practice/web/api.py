@@ -139,7 +139,7 @@ def _writing(api: APIRouter, shelf: Shelf, records: Records, desk: Desk) -> None
     def run(id: str, body: Body, request: Request) -> Response:
         problem, (_, raw) = shelf.find(id), _source(body)
         try:
-            return reply({"job": desk.run(problem, raw, request.scope["judge_session"])}, 202)
+            return reply({"job": desk.run(problem, raw, request.scope["judge_reader"])}, 202)
         except Full as full:
             raise _full(full) from None
 
@@ -147,7 +147,7 @@ def _writing(api: APIRouter, shelf: Shelf, records: Records, desk: Desk) -> None
     def submit(id: str, body: Body, request: Request) -> Response:
         problem, (_, raw) = shelf.find(id), _source(body)
         try:
-            return reply({"job": desk.submit(problem, raw, request.scope["judge_session"])}, 202)
+            return reply({"job": desk.submit(problem, raw, request.scope["judge_reader"])}, 202)
         except Full as full:
             raise _full(full) from None
 

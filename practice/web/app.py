@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from practice.judgelib.catalogue import load_catalogue
 from practice.judgelib.sandbox import levels
+from practice.judgelib.sessions import TooSoon
 from practice.judgelib.text import JudgeError
 from practice.web.answers import reply
 from practice.web.api import make_api
@@ -128,7 +129,8 @@ def _explain_errors(app: FastAPI) -> None:
 
     def judge_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, JudgeError)
-        return reply(as_json(error.text.zh, error.text.en), 500)
+        status = 429 if isinstance(error, TooSoon) else 500
+        return reply(as_json(error.text.zh, error.text.en), status)
 
     def store_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, StoreError)

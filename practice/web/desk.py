@@ -22,7 +22,7 @@ from practice.judgelib.text import Text
 from practice.web import work
 from practice.web.errors import ApiError
 from practice.web.problems import Shelf
-from practice.web.queue import FairQueue, Job
+from practice.web.queue import FairQueue, Job, Reader
 from practice.web.records import Records
 from tools.store import Row, StoreError
 
@@ -87,14 +87,15 @@ class Desk:
             running = sum(job.state == "judging" for job in self._jobs.values())
         return {"queue": len(self._queue), "running": running}
 
-    def submit(self, problem: Problem, source: bytes, session: str) -> str:
-        """Queue a submission and return its id; raises Full. From here on it is not lost."""
-        job = Job("", problem.id, source, "submit", session, sessions.fresh_seed())
+    def submit(self, problem: Problem, source: bytes, reader: Reader) -> str:
+        """Queue a submission and return its id; from then on it is not lost. Full, TooSoon."""
+        job = Job("", problem.id, source, "submit", reader, sessions.fresh_seed())
         with self._entering:
-            self._queue.check(session)
+            self._queue.check(reader, len(source))
             try:
                 progress, owner = self._records.progress, self._records.owner
-                job.id = progress.enqueue(problem.id, source, job.seed, session, owner)
+                with sessions.entry(problem, progress):
+                    job.id = progress.enqueue(problem.id, source, job.seed, reader.session, owner)
                 job.recorded = True
             except StoreError as error:
                 job.id = uuid.uuid4().hex
@@ -102,12 +103,12 @@ class Desk:
             self._put(job)
         return job.id
 
-    def run(self, problem: Problem, source: bytes, session: str) -> str:
+    def run(self, problem: Problem, source: bytes, reader: Reader) -> str:
         """Queue a run of the samples and return its id; raises Full."""
         id, seed = uuid.uuid4().hex, sessions.fresh_seed()
         with self._entering:
-            self._queue.check(session)
-            self._put(Job(id, problem.id, source, "run", session, seed))
+            self._queue.check(reader, len(source))
+            self._put(Job(id, problem.id, source, "run", reader, seed))
         return id
 
     def state(self, id: str) -> Event:
@@ -188,5 +189,5 @@ class Desk:
 
 def _job_of(row: Row) -> Job:
     source = row["source"].encode("utf-8", "replace")
-    session = row["session"] or ""
-    return Job(row["id"], row["problem"], source, "submit", session, row["seed"], recorded=True)
+    reader = Reader("", row["session"] or "")  # the store keeps no address
+    return Job(row["id"], row["problem"], source, "submit", reader, row["seed"], recorded=True)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from practice.judgelib import engine, workspace
+from practice.judgelib import engine, patches, workspace
 from practice.judgelib.catalogue import Catalogue, Place, Problem
 from practice.judgelib.store import Progress, Standing
 from practice.judgelib.text import JudgeError, Text
@@ -85,13 +85,17 @@ class Shelf:
             "limits": asdict(problem.limits),
             "step": _step(problem, starter),
             "hints": hints(problem, standing.hints),
-            "solution": {"available": standing.accepted or standing.spoiled},
+            "solution": {"available": standing.knows},
             "previous": ids[place - 1] if place else None,
             "next": ids[place + 1] if place + 1 < len(ids) else None,
         }
 
     def step_file(self, number: int, path: str, standings: dict[str, Standing]) -> str:
-        """A file of a step's package; what an open problem asks for in it is left to be written."""
+        """A file of a step's package, in which nothing is there that an open problem asks for.
+
+        From the problem's step on, whichever file a function of that name lies in: chapters keep
+        and move what earlier ones wrote.
+        """
         try:
             files = engine.tree_of(self.root, number)
         except StepError:
@@ -99,13 +103,14 @@ class Shelf:
         if path not in files:
             words = f"step {number} has no file {path[:120]!r}"
             raise ApiError(404, f"第 {number} 步没有文件 {path[:120]!r}", words)
-        closed = Standing()
+        known = patches.functions(files[path])
         asked = [
             symbol
             for _, one in self._here.values()
-            if one.step and (one.step.number, one.step.path) == (number, path)
-            if not (standings.get(one.id, closed).accepted or standings.get(one.id, closed).spoiled)
+            if one.step and one.step.number <= number
+            if not standings.get(one.id, Standing()).knows
             for symbol in one.step.symbols
+            if symbol in known
         ]
         if not asked:
             return files[path]
@@ -141,7 +146,7 @@ def take_hint(problem: Problem, progress: Progress) -> Json:
 def solution(problem: Problem, progress: Progress, *, spoil: bool) -> Json:
     """The reference solution, and the record that it was shown; ApiError 403 before an AC."""
     standing = progress.standing(problem.id)
-    if not (standing.accepted or standing.spoiled or spoil):
+    if not (standing.knows or spoil):
         raise ApiError(403, "通过之后才显示", "shown after an AC")
     progress.show_solution(problem.id, spoiled=not standing.accepted)
     return {"text": engine.shown_solution(problem)}

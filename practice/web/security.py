@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import itertools
 import re
 import secrets
-from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from practice.judgelib.static import MAX_BYTES
 from practice.web.answers import compact
 from practice.web.errors import ApiError, as_json
+from practice.web.queue import Reader
 
 # Cookies know no ports: a plain `session` would sign the reader out of his own local programs.
 COOKIE = "minisgl-session"
@@ -27,6 +28,8 @@ COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{22}")
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]{1,5})?")
 # JSON may write a byte of source as six characters.
 BODY_BYTES = 6 * MAX_BYTES + 4096
+# Of address and headers; the parser below bounds only those that come in several pieces.
+HEAD_BYTES = 16 << 10
 READING = ("GET", "HEAD", "OPTIONS")
 
 CSP = (
@@ -72,13 +75,7 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # a websocket: closing without an answer refuses it
-        headers = Headers(scope=scope)
-        cookie = _cookie_of(headers)
-        fresh = None if cookie else secrets.token_urlsafe(16)
-        # Of the cookie only a trace goes into queue and store: they tell sessions apart.
-        secret = (cookie or fresh or "").encode()
-        scope["judge_session"] = hashlib.sha256(secret).hexdigest()[:16]
-
+        fresh = ""
         started = False
 
         async def send_with_headers(message: Message) -> None:
@@ -94,7 +91,13 @@ class Guard:
             await send(message)
 
         try:
-            refuse(scope["method"], headers)
+            refuse(scope)
+            cookie = _cookie_of(scope)
+            fresh = "" if cookie else secrets.token_urlsafe(16)
+            # Queue and store tell sessions apart by a trace of the cookie, no more. Those who
+            # come without one, which no page does, are one session.
+            session = hashlib.sha256(cookie.encode()).hexdigest()[:16] if cookie else ""
+            scope["judge_reader"] = Reader(scope["client"][0], session)
             await self._app(scope, _limited(receive), send_with_headers)
         except ApiError as error:
             await _answer(send_with_headers, error)
@@ -104,13 +107,20 @@ class Guard:
             raise
 
 
-def refuse(method: str, headers: Headers) -> None:
-    """Raise ApiError for a request that this server must not serve."""
+def refuse(scope: Scope) -> None:
+    """Raise ApiError for a request that this server must not serve.
+
+    It comes before anything is parsed: what it costs is bounded by `HEAD_BYTES`.
+    """
+    head = [scope["raw_path"], scope["query_string"], *itertools.chain(*scope["headers"])]
+    if sum(map(len, head)) > HEAD_BYTES:
+        raise ApiError(431, "请求头太大", "the address and headers are too large")
+    headers = Headers(scope=scope)
     host = headers.get("host", "")
     if not is_loopback(_name_of(host)):
         zh, en = f"不接受主机名 {host[:80]!r}", f"host {host[:80]!r} is not this server"
         raise ApiError(403, zh, f"{en}: open it as http://127.0.0.1")
-    if method in READING:
+    if scope["method"] in READING:
         return
     origin = headers.get("origin")
     same = headers.get("sec-fetch-site") == "same-origin"
@@ -152,12 +162,13 @@ def _name_of(host: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def _cookie_of(headers: Headers) -> str | None:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return found.value if found and COOKIE_VALUE.fullmatch(found.value) else None
+def _cookie_of(scope: Scope) -> str:
+    """This server's cookie; empty where there is none. Others' are not parsed: that can be slow."""
+    for part in Headers(scope=scope).get("cookie", "").split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE and COOKIE_VALUE.fullmatch(value):
+            return value
+    return ""
 
 
 def _failure(error: Exception) -> ApiError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import math
 import os
 import socket
 import sys
 from pathlib import Path
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from practice.judgelib.sandbox import levels
 from practice.judgelib.text import JudgeError
@@ -24,6 +28,8 @@ MOST_WORKERS = 2
 GRACE_SECONDS = 1
 # Fewer than the open files that any system allows: out of these, no box could be made either.
 MOST_CONNECTIONS = 200
+CONNECTIONS_EACH = 100  # of one address
+REQUEST_SECONDS = 10.0  # for a whole request to come, also for the next one of a connection
 
 
 def serve(root: Path, host: str, port: int, level: int | None) -> int:
@@ -47,6 +53,52 @@ def serve(root: Path, host: str, port: int, level: int | None) -> int:
     return 0
 
 
+class _Protocol(H11Protocol):
+    """One connection: its request comes whole and in time, or others need its place more."""
+
+    _due: asyncio.TimerHandle | None = None  # while a request, or the rest of one, is waited for
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+        everyone = [one for one in self.connections if isinstance(one, _Protocol)]
+        own = [one for one in everyone if one.address == self.address]
+        for some, most in ((own, CONNECTIONS_EACH), (everyone, MOST_CONNECTIONS)):
+            if len(some) > most:
+                # The one that has waited longest for a request; where none has, this one waits.
+                min(some, key=_Protocol.due).transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._due:
+            self._due.cancel()
+
+    @property
+    def address(self) -> str:
+        """Whom it is from."""
+        return self.client[0] if self.client else ""
+
+    def due(self) -> float:
+        """When its request must have come; infinity where it has."""
+        return self._due.when() if self._due else math.inf
+
+    def _watch(self) -> None:
+        coming = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if coming and self._due is None:
+            self._due = self.loop.call_later(REQUEST_SECONDS, self.transport.close)
+        elif not coming and self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+
 class _Server(uvicorn.Server):
     """Ends the streams of events first, which would otherwise be waited for."""
 
@@ -58,7 +110,8 @@ class _Server(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            limit_concurrency=MOST_CONNECTIONS,
+            http=_Protocol,
+            ws="none",
             backlog=MOST_CONNECTIONS,
         )
         super().__init__(config)

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 from fakes import FILES, TOML, small_problem
 
-from practice.judgelib import auditing, engine, mutate
+from practice.judgelib import auditing, engine, mutate, patches
 from practice.judgelib.audit import Report, Tier, audit
 from practice.judgelib.box import Box
 from practice.judgelib.catalogue import load_problem
@@ -127,7 +127,7 @@ def f(a, b=2):
     if not a and b >= 1:
         raise ValueError(f"{a + 1}")
     x: int = a[1:b] if b else []
-    for i in range(len(x)):
+    for i, _ in zip(range(len(x)), x, strict=True):
         x[i] += min(a, -b)
         if i == 7:
             break
@@ -141,6 +141,7 @@ def f(a, b=2):
             for one, other in zip(text.split("\n"), mutant.source.split("\n"), strict=True)
         ]
         assert sum(changed) == 1 and "assert a < 5" in mutant.source and "a + 1" in mutant.source
+        assert "strict=True" in mutant.source
     whats = [mutant.what for mutant in found]
     assert len(set(whats)) == len(whats)
     for expected in (
@@ -166,7 +167,7 @@ def test_a_replacement_changes_its_symbols_and_no_others() -> None:
     text += "    def extend_len(self):\n        return helper(1)\n"
     text += "\n    def more(self):\n        return 1\n\ndef helper(x):\n    return math.floor(x)\n"
     made = engine.replaced(problem, text)
-    names = {name for name, _ in engine.scopes(ast.parse(made).body)}
+    names = set(patches.functions(made))
     assert {"helper", "Req.more", "Req.extend_len", "Batch.size"} <= names
     assert "return self.device_len - self.cached_len" not in made
     assert made.count("def extend_len") == 1 and "import math" in made

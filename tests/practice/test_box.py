@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 import torch
-from levels_users import need
+from levels_users import ROOT, as_user, need, start
 from process_tree import descendants, still_there
 
 from practice.judgelib.box import JOBS_PER_KEEPER, Box, JobResult, Limits
 from practice.judgelib.frames import FrameError
+from practice.judgelib.sandbox import libc, privileges
 
 LIMITS = Limits(wall_s=10.0, cpu_s=6, memory_mb=256, output_bytes=20_000, case_s=5.0)
 QUICK = Limits(wall_s=1.0, cpu_s=1, memory_mb=64, output_bytes=1_000, case_s=0.3)
@@ -238,12 +239,49 @@ def test_strict_means_a_fresh_box() -> None:
     assert len(seen) == 3
 
 
+LEAVES = (
+    "import os, signal, time\ndef f():\n    keeper, pid = os.getppid(), os.fork()\n"
+    "    if pid == 0:\n        os.setsid()\n        if os.fork():\n            os._exit(0)\n"
+    "        time.sleep(60)\n    os.waitpid(pid, 0)\n    return 0\n"
+)
+
+
+def as_root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may fork at level 0: see the test of an ordinary user")
+
+
+def test_an_ordinary_user_forks_at_no_level() -> None:
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    code += "from practice.judgelib.box import Box, Limits\n"
+    code += f"job = {{'files': {{'submission.py': {LEAVES!r}}}, 'entry': ['submission', 'f']}}\n"
+    code += "with Box(0, torch=False) as box:\n    job['torch'] = False\n"
+    code += f"    print(box.run(job, [{{'args': [], 'kwargs': {{}}}}], {LIMITS!r}).answers)"
+    out, err = start(as_user("ordinary", ["-c", code])).communicate(timeout=60)
+    assert "BlockingIOError" in out, err
+
+
+def test_who_kills_the_keeper_of_level_0_leaves_nothing_behind() -> None:
+    as_root()
+    privileges.adopt_orphans()  # what has slipped out of the box shows here
+    with Box(0, torch=False) as box:
+        before = descendants(os.getpid())
+        kill = "os.kill(keeper, 9)"
+        for source in (
+            LEAVES.replace("time.sleep(60)", f"{kill}; time.sleep(60)"),
+            LEAVES.replace("return 0", f"{kill}; time.sleep(60)"),
+            LEAVES.replace("return 0", f"{kill}; return 0"),
+        ):
+            call(box, source, ())
+        assert call(box, PARENT, ()).ended == "done"
+        left = descendants(os.getpid()) - before
+    libc.prctl(privileges.PR_SET_CHILD_SUBREAPER, 0)
+    assert still_there(left) == set()
+
+
 def test_what_level_0_leaves_behind_is_buried() -> None:
-    source = (
-        "import os, time\ndef f():\n    pid = os.fork()\n    if pid == 0:\n        os.setsid()\n"
-        "        if os.fork():\n            os._exit(0)\n        time.sleep(60)\n"
-        "    os.waitpid(pid, 0)\n    return 0\n"
-    )
+    as_root()
+    source = LEAVES
     with Box(0, torch=False) as box:
         assert call(box, PARENT, ()).ended == "done"
         before = descendants(os.getpid())

@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import math
+import random
 import socket
 import struct
 import time
@@ -14,6 +15,7 @@ import torch
 
 from practice.judgelib import frames
 from practice.judgelib.frames import ANSWER, INPUT, FrameError
+from practice.judgelib.tensorbytes import ITEM_BYTES
 
 PLAIN = [
     None,
@@ -244,6 +246,8 @@ HOSTILE = {
     "fewer bytes than elements": raw({"v": {"x": 0}, "t": [["int64", [4], 4]]}, b"xxxx"),
     "huge tensor": raw({"v": {"x": 0}, "t": [["int8", [2**30], 2**30]]}),
     "overflowing shape": raw({"v": {"x": 0}, "t": [["int8", [2**30] * 4, 0]]}),
+    "overflowing shape of nothing": raw({"v": {"x": 0}, "t": [["int8", [0, *[2**31 - 1] * 3], 0]]}),
+    "overflow at the last size": raw({"v": {"x": 0}, "t": [["int64", [2**30, 2**30, 0], 0]]}),
     "many dims": raw({"v": {"x": 0}, "t": [["int8", [1] * 100, 1]]}, b"x"),
     "many tensors": raw({"v": 1, "t": [["int8", [0], 0]] * 5000}),
     "true of 2": raw({"v": {"x": 0}, "t": [["bool", [1], 1]]}, b"\x02"),
@@ -278,6 +282,46 @@ def test_any_changed_byte_gives_a_plain_value_or_a_refusal() -> None:
             changed[place] = value
             with contextlib.suppress(FrameError, EOFError):
                 assert type(read_bytes(bytes(changed))) in kinds
+
+
+# What a header may be made of: right parts in wrong places, and values at the edges.
+EDGES: list[Any] = [None, True, -1, 0, 1, 2, 2**31 - 1, 2**31, 2**62, 2**63 - 1, 2**63, 0.5, -0.0]
+EDGES += ["", "x", "int8", "bool", "float16", "nan", "-inf", "eHk=", "\u2028", [], {}, [[]]]
+TAGS = ["x", "u", "d", "b", "f", "v", "t"]
+
+
+def any_tree(rng: random.Random, depth: int = 0) -> Any:
+    kind = rng.choice(["edge", "list", "tag", "pairs"] if depth < 4 else ["edge"])
+    if kind == "edge":
+        return rng.choice(EDGES)
+    some = [any_tree(rng, depth + 1) for _ in range(rng.choice([0, 1, 2, 3]))]
+    if kind == "tag":
+        return {rng.choice(TAGS): rng.choice([some, rng.choice(EDGES), rng.randrange(-1, 3)])}
+    pairs = [[rng.choice(EDGES), one] for one in some]
+    return {"d": pairs} if kind == "pairs" else some
+
+
+def any_entry(rng: random.Random) -> Any:
+    shape = [rng.choice([0, 1, 2, 3, 2**15, 2**30, 2**31 - 1]) for _ in range(rng.randrange(18))]
+    dtype = rng.choice(list(ITEM_BYTES))
+    right = math.prod(shape) * ITEM_BYTES[dtype]
+    entry = [dtype, shape, rng.choice([right, right, right, 0, 1, right + 1])]
+    if rng.random() < 0.2:
+        entry[rng.randrange(3)] = rng.choice(EDGES)
+    return entry
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_header_gives_a_plain_value_or_a_refusal(seed: int) -> None:
+    rng = random.Random(seed)
+    read = 0
+    for _ in range(1500):
+        entries = [any_entry(rng) for _ in range(rng.choice([0, 1, 1, 2]))]
+        body = bytes(rng.choice([0, 1, 0x7F, 0xFF]) for _ in range(rng.choice([0, 1, 64])))
+        with contextlib.suppress(FrameError, EOFError):
+            frames.encode(read_bytes(raw({"v": any_tree(rng), "t": entries}, body)), INPUT)
+            read += 1
+    assert read > 100  # what is plain has a frame of its own
 
 
 def test_bytes_are_the_same_in_base64() -> None:

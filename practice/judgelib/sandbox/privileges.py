@@ -54,6 +54,12 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
+def children_of(pid: int) -> list[int]:
+    """The children of a process; raises OSError where they cannot be listed."""
+    with open(f"/proc/{pid}/task/{pid}/children") as listing:
+        return [int(item) for item in listing.read().split()]
+
+
 def adopt_orphans() -> None:
     """Become the parent of all that this process's children leave behind."""
     with contextlib.suppress(OSError, AttributeError):

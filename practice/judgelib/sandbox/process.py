@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from practice.judgelib.inbox import keeper
-from practice.judgelib.sandbox import bubblewrap, paths
+from practice.judgelib.sandbox import bubblewrap, paths, privileges
 from practice.judgelib.sandbox.levels import SandboxError
 
 # Importing torch on a busy machine.
@@ -112,6 +112,8 @@ class BoxProcess:
 
     def kill(self) -> None:
         """End every process of the box, now, and wait for it."""
+        if self.level == 0:
+            self._kill_below()
         self._socket.close()
         if self._first is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -123,6 +125,13 @@ class BoxProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._messages.close()
+
+    def _kill_below(self) -> None:
+        """End what a job has left in a session of its own, where no sandbox forbids that."""
+        deadline = time.monotonic() + FORK_SECONDS
+        with contextlib.suppress(OSError):
+            while privileges.children_of(self._process.pid) and time.monotonic() < deadline:
+                _kill_children(self._process.pid)
 
     def _hear(self, sock: socket.socket, seconds: float) -> int:
         """Wait for the letter "ready" and return the id of its sender as this process sees it."""
@@ -178,6 +187,14 @@ def memory_of(pid: int) -> tuple[int, int]:
     except (OSError, ValueError):
         return 0, 0
     return size * PAGE, (resident - shared) * PAGE
+
+
+def _kill_children(pid: int) -> None:
+    """Send SIGKILL to all below a process, the farthest first; raises OSError."""
+    for child in privileges.children_of(pid):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            _kill_children(child)
+            os.kill(child, signal.SIGKILL)
 
 
 def _first_process(info: int) -> int | None:

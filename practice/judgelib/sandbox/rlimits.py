@@ -15,8 +15,6 @@ class Caps(TypedDict):
 
 STACK_BYTES = 8 << 20
 OPEN_FILES = 64
-# Only level 0 comes this far with forks allowed, and root is not bound by it.
-PROCESSES = 256
 
 
 def apply(caps: Caps) -> None:
@@ -28,7 +26,8 @@ def apply(caps: Caps) -> None:
         (resource.RLIMIT_CORE, 0, 0),
         (resource.RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES),
         (resource.RLIMIT_STACK, STACK_BYTES, STACK_BYTES),
-        (resource.RLIMIT_NPROC, PROCESSES, PROCESSES),
+        # For level 0, where no filter forbids a fork; root is not bound by it.
+        (resource.RLIMIT_NPROC, 0, 0),
     ]
     if caps["address_bytes"]:
         wanted.append((resource.RLIMIT_AS, caps["address_bytes"], caps["address_bytes"]))

@@ -71,7 +71,7 @@ def cases(rng: random.Random) -> dict[str, list[Case]]:
         ],
         "basic": [
             one("单独一个：存在惩罚", "alone: presence", alone(presence, [c], [a, b], row)),
-            one("单独一个：频率惩罚", "alone: frequency", alone(frequency, [c], [a, a, b], row)),
+            one("单独一个：频率惩罚", "alone: frequency", alone(frequency, [c], [0, 0, 0, 4], row)),
             one("单独一个：重复惩罚", "alone: repetition", alone(repetition, [0, 4], [1], row)),
             one(
                 "三个里的最后一个",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import BAD, ENDLESS, GOOD, SLOW, TOTAL, Live, wait_until, write_problem
+from serving import BAD, ENDLESS, GOOD, ROOT, SLOW, TOTAL, Live, wait_until, write_problem
 
 from practice.web import desk as desk_module
 from practice.web import work
@@ -100,7 +100,7 @@ def test_nobody_waits_behind_another_s_hundred(live: Live) -> None:
 
 
 def test_a_full_queue_is_a_429_in_both_languages(tmp_path: Path) -> None:
-    with Live(tmp_path, queue=3, queue_each=2) as live:
+    with Live(tmp_path, queue=6, queue_each=2) as live:
         first, second = live.reader(), live.reader()
         for reader in (first, second):
             reader.get("/api/status")
@@ -111,9 +111,32 @@ def test_a_full_queue_is_a_429_in_both_languages(tmp_path: Path) -> None:
         refused = first.ask("POST", f"{TOTAL}/submit", {"source": GOOD})
         assert refused.status == 429 and "too many of yours" in refused.error
         second.post("run", GOOD)
+        third = live.reader().ask("POST", f"{TOTAL}/run", {"source": GOOD})
+        assert third.status == 429 and "too many of yours" in third.error  # the same address
+        live.desk._queue._whole = (3, 0)
         refused = second.ask("POST", f"{TOTAL}/run", {"source": GOOD})
         assert refused.status == 429 and "the queue is full" in refused.error
         assert first.get(f"{TOTAL}/history") == []  # what was refused is no row
+
+
+def test_who_comes_without_a_cookie_is_not_a_new_reader_each_time(tmp_path: Path) -> None:
+    with Live(tmp_path, queue_each=2) as live:
+        running = live.reader().post("run", ENDLESS)
+        wait_until(lambda: live.desk.live(running) == ("judging", {}))
+        body = {"source": GOOD}
+        answers = [live.reader().ask("POST", f"{TOTAL}/run", body).status for _ in range(4)]
+        assert answers == [202, 202, 429, 429]
+
+
+def test_a_prediction_that_was_wrong_several_times_is_a_429() -> None:
+    id = "ch01-predict-lengths"
+    wrong = {"source": (ROOT / "practice/problems" / id / "starter.py").read_text("utf-8")}
+    with Live(ROOT) as live:
+        reader = live.reader()
+        answers = [reader.ask("POST", f"/api/problems/{id}/submit", wrong) for _ in range(5)]
+        assert [one.status for one in answers] == [202, 202, 202, 429, 429]
+        assert "wrong several times" in answers[-1].error
+        assert len(reader.get(f"/api/problems/{id}/history")) == 3
 
 
 def test_an_endless_loop_costs_its_own_time_only(live: Live) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from serving import BAD, GOOD, ROOT, TOTAL, Live, Reader, write_problem
 
-from practice.judgelib import engine
+from practice.judgelib import engine, patches
 from practice.judgelib.catalogue import Problem, load_catalogue
 from practice.judgelib.sandbox import levels
 from practice.judgelib.store import Progress
@@ -112,17 +112,27 @@ def test_a_file_of_the_step_shows_no_solution_that_is_still_asked_for(reader: Re
     def text(number: int, path: str) -> str:
         return str(reader.get(f"/api/step/{number}/file?path={path}")["text"])
 
-    assert text(8, "minisgl/core.py") == engine.tree_of(ROOT, 8)["minisgl/core.py"]
+    plain = "minisgl/engine/config.py"
+    assert text(8, plain) == engine.tree_of(ROOT, 8)[plain]
     problem = next(one for one in HERE if one.id == "ch08-radix-split")
     assert problem.step is not None
     number, path = problem.step.number, problem.step.path
-    others = [p for p in HERE if p.step and (p.step.number, p.step.path) == (number, path)]
     hidden = text(number, path)
     assert hidden.count("raise NotImplementedError") >= len(problem.step.symbols)
     compile(hidden, path, "exec")
-    for one in others:
+    for one in [problem, *engine.neighbours(problem)]:
         accept(one.id)
     assert text(number, path) == engine.reference(problem)
+
+
+@pytest.mark.parametrize("one", [one for one in HERE if one.step], ids=lambda one: one.id)
+def test_no_later_step_shows_it_either(untouched: Reader, one: Problem) -> None:
+    place = engine.place_of(one)
+    for step in [step.number for step in engine.book_of(ROOT) if step.number >= place.number]:
+        for path, text in engine.tree_of(ROOT, step).items():
+            for symbol in patches.functions(text).keys() & set(place.symbols):
+                shown = untouched.get(f"/api/step/{step}/file?path={path}")["text"]
+                assert "raise NotImplementedError" in patches.function(shown, symbol)
 
 
 def test_hints_come_one_by_one_and_the_solution_after_an_ac(small: Reader) -> None:

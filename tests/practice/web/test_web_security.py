@@ -5,15 +5,17 @@ import http.client
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import GOOD, JSON, TOTAL, Live, Reader, wait_until, write_problem
+from serving import GOOD, JSON, SLOW, TOTAL, Live, Reader, wait_until, write_problem
 
 from practice.judgelib.static import MAX_BYTES
-from practice.web.security import BODY_BYTES, is_loopback
-from practice.web.serve import MOST_CONNECTIONS
+from practice.web import serve
+from practice.web.security import BODY_BYTES, HEAD_BYTES, is_loopback
+from practice.web.serve import CONNECTIONS_EACH, MOST_CONNECTIONS
 
 
 @pytest.fixture(autouse=True)
@@ -165,15 +167,92 @@ def test_a_tab_that_is_closed_while_it_sends_is_no_fault_of_the_server(
     assert caplog.text == "" and "Traceback" not in capfd.readouterr().err
 
 
-def test_more_connections_than_there_are_files_for_are_refused(reader: Reader) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        *('Cookie: a="' + "\\" * size for size in (15_000, 60_000)),
+        *("Cookie: " + "a=;" * (size // 3) for size in (15_000, 60_000)),
+        "Host: " + "1:" * 30_000,
+        "Content-Type: " + "/" * 60_000,
+        "Accept: " + "text/html," * 20_000,
+    ],
+)
+def test_no_header_keeps_the_server_busy(anyone: Reader, header: str, host: str) -> None:
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", anyone.port), timeout=10) as sock:
+        hosts = "" if header.startswith("Host") else f"Host: {host}\r\n"
+        sock.sendall(f"GET /api/status HTTP/1.1\r\n{hosts}{header}\r\n\r\n".encode())
+        response = http.client.HTTPResponse(sock)
+        response.begin()
+        if len(header) > HEAD_BYTES:
+            assert response.status in (400, 431)
+        else:
+            assert response.status == (200 if host == "127.0.0.1" else 403)
+        assert response.status < 400 or response.headers["set-cookie"] is None
+    assert time.monotonic() - began < 1.0
+
+
+def test_an_address_of_any_length_is_refused_as_early(anyone: Reader) -> None:
+    assert raw(anyone.port, f"GET /{'a' * HEAD_BYTES} HTTP/1.1")[0] == 431
+    assert raw(anyone.port, f"GET /api/status?{'a' * HEAD_BYTES} HTTP/1.1")[0] == 431
+
+
+def idle(port: int, said: bytes = b"") -> socket.socket:
+    """A connection that has said no more than this."""
+    sock = socket.create_connection(("127.0.0.1", port), timeout=10)
+    sock.sendall(said)
+    return sock
+
+
+POST = f"POST {TOTAL}/run HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n"
+POST += f"Content-Type: {JSON}\r\nContent-Length: 300\r\n\r\n{{"
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 1", POST.encode()])
+def test_a_request_that_does_not_come_is_not_waited_for(
+    live: Live, said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "REQUEST_SECONDS", 0.5)
+    reader = live.reader()
+    began = time.monotonic()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError), idle(live.port, said) as sock:
+        sock.settimeout(0.1)
+        while time.monotonic() - began < 10:
+            sock.sendall(b"x" if said else b"")  # byte by byte it is no request either
+            with contextlib.suppress(TimeoutError):
+                if not sock.recv(4096):
+                    break
+    assert time.monotonic() - began < 5
+    # What has come whole is answered however long that takes.
+    assert reader.verdict(reader.post("run", SLOW.replace("0.01", "0.8")))["verdict"]
+
+
+def test_connections_that_ask_for_nothing_stop_nobody(reader: Reader) -> None:
+    request = b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with contextlib.ExitStack() as stack:
-        for _ in range(MOST_CONNECTIONS):
-            sock = socket.create_connection(("127.0.0.1", reader.port), timeout=10)
-            stack.enter_context(sock)
-            sock.sendall(b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert sock.recv(4096).startswith(b"HTTP/1.1 ")
-        assert reader.ask("GET", "/api/status").status == 503
-    wait_until(lambda: reader.ask("GET", "/api/status").status == 200)
+        for said in [b"", b"GET", POST.encode(), request] * (MOST_CONNECTIONS // 4 + 1):
+            stack.enter_context(idle(reader.port, said))
+            if len(said) < 4:
+                continue
+            assert reader.ask("GET", "/api/status").status == 200
+
+
+def test_streams_of_one_address_leave_room_for_others(tmp_path: Path) -> None:
+    write_problem(tmp_path, case_s=30)
+    with contextlib.ExitStack() as stack:
+        live = stack.enter_context(Live(tmp_path))
+        reader = live.reader()
+        job = reader.post("run", SLOW.replace("0.01", "9"))
+        ask = f"GET /api/jobs/{job}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+        socks = [stack.enter_context(idle(reader.port, ask)) for _ in range(CONNECTIONS_EACH)]
+        assert all(sock.recv(4096).startswith(b"HTTP/1.1 200") for sock in socks)
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            reader.ask("GET", "/api/status")
+        socks.pop().close()
+        wait_until(lambda: len(live._server.server_state.connections) < CONNECTIONS_EACH)
+        assert reader.ask("GET", "/api/status").status == 200
+    assert CONNECTIONS_EACH < MOST_CONNECTIONS
 
 
 def test_sizes_at_the_limit(reader: Reader) -> None:
