@@ -2,7 +2,8 @@
 
 It lies in `$MINISGL_HOME`, else `$XDG_DATA_HOME/minisgl`, else `~/.local/share/minisgl`. Several
 processes may use it at once. Every row but a draft is also a line of `practice.jsonl`, which is
-only ever appended to: a store that cannot be read is moved aside and made again from these lines.
+only ever appended to: what the store has lost comes from these lines, and a store that cannot be
+read, or is another program's, is moved aside and made again from them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ INDEXES = {
 }
 NOT_IN_JOURNAL = ("drafts", "told")
 BUSY_SECONDS = 10.0
+LATEST_BYTES = 4 << 20  # of the journal: its last line, a source and a verdict, is in these
 CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -136,14 +138,13 @@ class Store:
             return work()
 
     def _open_or_heal(self) -> None:
-        lost = self._is_lost()
         try:
             self._db = self._open()
-            if lost:
+            if self._lacks_the_latest():
                 count, journal = self._replay(), self._journal
                 self.notice = tr(
-                    f"记录文件不见了或是空的；从日志 {journal} 恢复了 {count} 条记录",
-                    f"the store was gone or empty; {count} records restored from {journal}",
+                    f"记录文件缺了一部分；从日志 {journal} 恢复了 {count} 条记录",
+                    f"the store lacked a part; {count} records restored from {journal}",
                 )
         except sqlite3.DatabaseError as error:
             if not _is_corrupt(error):
@@ -152,21 +153,41 @@ class Store:
             self._db = self._open()
             count = self._replay()
             self.notice = tr(
-                f"记录文件已损坏，移到了 {moved}；从日志恢复了 {count} 条记录",
-                f"the store was damaged and is now {moved}; {count} records restored",
+                f"记录文件已损坏，或者是别的程序的，移到了 {moved}；从日志恢复了 {count} 条记录",
+                f"the store was damaged, or another program's, and is now {moved}; "
+                f"{count} records restored",
             )
 
-    def _is_lost(self) -> bool:
-        """Whether there are lines in the journal of a store that has no bytes."""
-        sizes = [path.stat().st_size if path.exists() else 0 for path in (self.path, self._journal)]
-        return sizes[0] == 0 and sizes[1] > 0
+    def _lacks_the_latest(self) -> bool:
+        """Whether the last line of the journal is not in the store.
+
+        A line is written after its row. So the store has been lost, or the part of it that SQLite
+        keeps in a file of its own, the write-ahead log, until there is more.
+        """
+        with contextlib.suppress(FileNotFoundError), self._journal.open("rb") as journal:
+            journal.seek(max(0, journal.seek(0, os.SEEK_END) - LATEST_BYTES))
+            for line in reversed(journal.read().splitlines()):
+                if entry := _entry(line):
+                    return not self._has(*entry)
+        return False
+
+    def _has(self, table: str, row: Row) -> bool:
+        same = " AND ".join(f"{column} IS ?" for column in row)
+        query = f"SELECT 1 FROM {table} WHERE {same}"
+        return self._db.execute(query, list(row.values())).fetchone() is not None
 
     def _open(self) -> sqlite3.Connection:
+        for path in (self.path, self._journal):  # the reader's work is nobody else's to read
+            if path == self.path or path.exists():
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+                with contextlib.suppress(PermissionError):  # it is a group's
+                    path.chmod(0o600)
         db = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
             db.row_factory = sqlite3.Row
+            _check_tables(db)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             for table, (key, others) in TABLES.items():
@@ -181,9 +202,7 @@ class Store:
                 db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {place}")
             wrong = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             if wrong != "ok":
-                error = sqlite3.DatabaseError(wrong)
-                error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-                raise error
+                raise _corrupt(wrong)
         except BaseException:
             db.close()
             raise
@@ -226,19 +245,9 @@ class Store:
         count = 0
         with contextlib.suppress(FileNotFoundError):
             for line in self._journal.read_bytes().splitlines():
-                # A line that another version wrote, or nobody, costs no more than itself.
-                try:
-                    entry = json.loads(line)
-                    key, others = TABLES[entry["table"]]
-                    row = {name: entry["row"][name] for name in key}
-                    row |= {name: entry["row"][name] for name in others if name in entry["row"]}
-                    if len(row) > len(key):
-                        self._upsert(entry["table"], row)
-                        count += 1
-                except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-                    continue
-                except (sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError):
-                    continue
+                if entry := _entry(line):
+                    self._upsert(*entry)
+                    count += 1
         return count
 
     def _disk_is_full(self) -> bool:
@@ -252,7 +261,8 @@ class Store:
         if self._holds_lock:
             yield
             return
-        with self.path.with_suffix(".lock").open("w") as lock:
+        lock_path = self.path.with_suffix(".lock")
+        with open(lock_path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._holds_lock = True
             try:
@@ -282,6 +292,49 @@ def tell_language() -> None:
             if not store.rows("SELECT * FROM told WHERE what = 'language'"):
                 print("现在显示中文。For English: export MINISGL_LANG=en", file=sys.stderr)
                 store.put("told", {"what": "language", "at": time.time()})
+
+
+def _entry(line: bytes) -> tuple[str, Row] | None:
+    """Table and row of a line of the journal.
+
+    A line that another version wrote, or nobody, costs no more than itself: None.
+    """
+    try:
+        entry = json.loads(line)
+        key, others = TABLES[entry["table"]]
+        row = {name: entry["row"][name] for name in key}
+        row |= {name: entry["row"][name] for name in others if name in entry["row"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    fits = len(row) > len(key) and all(map(_is_plain, row.values()))
+    return (entry["table"], row) if fits else None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether SQLite can hold it."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace") == value.encode("utf-8", "surrogatepass")
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return value is None or isinstance(value, float)
+
+
+def _check_tables(db: sqlite3.Connection) -> None:
+    """Raise what a damaged file raises where the tables cannot be this store's."""
+    query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE "
+    there = {row["name"] for row in db.execute(query + "'sqlite_%'")}
+    if there and not there & TABLES.keys():
+        raise _corrupt("another program's")
+    for table in there & TABLES.keys():
+        columns = db.execute(f"PRAGMA table_info({table})")
+        if {row["name"] for row in columns if row["pk"]} != set(TABLES[table][0]):
+            raise _corrupt(f"another table {table}")
+
+
+def _corrupt(what: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
 
 
 def _is_corrupt(error: sqlite3.DatabaseError) -> bool:

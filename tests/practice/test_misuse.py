@@ -173,7 +173,7 @@ def test_a_store_that_is_gone_or_empty_comes_back(tmp_path: Path, loss: str) -> 
         (tmp_path / "home" / "practice.db").touch()
     done = judge(tmp_path, "status")
     assert b"1 of 1 problems accepted" in done.stdout
-    assert b"the store was gone or empty; 2 records restored" in done.stderr
+    assert b"the store lacked a part; 2 records restored" in done.stderr
     assert judge(tmp_path, "status").stderr == b""
 
 

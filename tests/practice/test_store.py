@@ -1,5 +1,6 @@
 """The one store: two processes, a killed judge, a damaged file, a full disk: nothing is lost."""
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -157,7 +158,10 @@ def test_a_damaged_store_is_moved_aside_and_told_and_nothing_is_lost(damage: str
     path.write_bytes(data)
     with Progress() as progress:
         notice = progress.store.notice
-        assert "was damaged and is now" in notice and "401 records restored" in notice
+        assert (
+            "was damaged, or another program's, and is now" in notice
+            and "401 records restored" in notice
+        )
         assert len(progress.standings()) == 200 and progress.steps() == {4}
         assert progress.history("p7")[0]["source"] == "x" * 500
     assert len(list(path.parent.glob("practice.db.damaged-*"))) >= 1
@@ -196,6 +200,75 @@ def test_a_torn_line_of_the_journal_costs_only_itself() -> None:
         Path(f"{path}{end}").unlink(missing_ok=True)
     with Progress() as progress:
         assert progress.standing("p1") == Standing(accepted=True, hints=1)
+
+
+@pytest.mark.parametrize("lost", [("-wal",), ("-wal", "-shm"), ("", "-wal", "-shm")])
+def test_a_lost_file_of_the_store_loses_no_history(lost: tuple[str, ...]) -> None:
+    fill()  # all of it in the file itself
+    path = store_path()
+    with Progress() as progress:
+        progress.finish(progress.begin("new", b"x", 1), Verdict("AC"))
+        # A copy while it is open, as a backup would make it or a power cut leave it.
+        files = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal")}
+    for end in ("", "-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+    for end in files.keys() - set(lost):
+        Path(f"{path}{end}").write_bytes(files[end])
+    with Progress() as progress:
+        assert "the store lacked a part; 403 records restored from" in progress.store.notice
+        assert progress.standing("new").accepted and len(progress.standings()) == 201
+    with Progress() as progress:
+        assert progress.store.notice == ""
+
+
+def test_a_line_of_the_journal_that_no_store_can_hold_is_passed_over() -> None:
+    fill()
+    journal = store_path().with_suffix(".jsonl")
+    for value in ("[1]", "1e400", "9" * 30, '"\\ud800"', '{"a": 1}'):
+        line = f'{{"table": "hints", "row": {{"problem": "p", "number": 1, "at": {value}}}}}\n'
+        with journal.open("a") as file:
+            file.write(line)
+    with Progress() as progress:
+        assert progress.standing("p") == Standing() or progress.standing("p").hints == 1
+
+
+def test_the_reader_s_files_are_his_alone() -> None:
+    fill()
+    path = store_path()
+    for end in (".db", ".jsonl"):
+        path.with_suffix(end).chmod(0o644)  # of an earlier version
+    with Progress() as progress:
+        progress.take_hint("p", 1)
+        names = {one.name for one in path.parent.iterdir()}
+        assert names >= {"practice.db", "practice.db-wal", "practice.jsonl", "practice.lock"}
+        for one in path.parent.iterdir():
+            assert one.stat().st_mode & 0o777 == 0o600, one.name
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE cookies (name, value)",
+        "CREATE TABLE submissions (a, b)",
+        "CREATE TABLE submissions (id PRIMARY KEY, hints); CREATE TABLE hints (problem)",
+        "CREATE VIEW submissions AS SELECT 1 AS id",
+        "CREATE TABLE drafts (id INTEGER PRIMARY KEY, problem)",
+    ],
+)
+def test_another_program_s_file_is_set_aside_and_told(statement: str) -> None:
+    fill()
+    path = store_path()
+    for end in ("", "-wal", "-shm"):
+        Path(f"{path}{end}").unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.executescript(statement)
+    with Progress() as progress:
+        assert "another program's, and is now" in progress.store.notice
+        assert len(progress.standings()) == 200
+        progress.take_hint("p", 1)
+    (aside,) = path.parent.glob("practice.db.damaged-*")
+    with contextlib.closing(sqlite3.connect(aside)) as other:
+        assert other.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] >= 1
 
 
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
