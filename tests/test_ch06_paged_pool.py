@@ -359,7 +359,7 @@ def test_no_more_requests_run_than_the_tables_have_rows() -> None:
 
 def test_who_does_not_fit_waits_and_nobody_overtakes_it() -> None:
     scheduler = make_scheduler(page_size=4, num_pages=10)
-    lengths = [(10, 8), (20, 10), (1, 1)]  # 5, 8 and 1 pages
+    lengths = [(10, 8), (27, 3), (1, 1)]  # 5, 8 and 1 pages
     requests = [make_request(uid, some_ids(uid, n), m) for uid, (n, m) in enumerate(lengths)]
     for request in requests:
         scheduler.add(request)
@@ -479,6 +479,7 @@ class Watch:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.places: dict[int, list[int]] = {}  # uid -> the locations of its tokens, in order
+        owners: dict[int, int] = {}  # page -> uid, of those who are not done
         forward = Engine.forward_batch
 
         def forward_batch(engine: Engine, batch: Batch) -> ForwardOutput:
@@ -489,7 +490,13 @@ class Watch:
                 assert row[req.cached_len :] == new
                 assert row[: req.cached_len] == self.places.get(req.uid, row[: req.cached_len])
                 self.places[req.uid] = row
-            return forward(engine, batch)
+                for page in {location // engine.config.page_size for location in row}:
+                    assert owners.setdefault(page, req.uid) == req.uid
+            output = forward(engine, batch)
+            done = {req.uid for req in batch.reqs if req.device_len == req.max_device_len - 1}
+            for page in [page for page, uid in owners.items() if uid in done]:
+                del owners[page]
+            return output
 
         monkeypatch.setattr(Engine, "forward_batch", forward_batch)
 
@@ -516,17 +523,15 @@ def test_tokens_lie_in_pages_of_one_owner_in_order(
     lengths = [(1, 1), (5, 3), (page_size, 5), (2 * page_size - 1, 1), (20, 30)]
     prompts = [some_ids(n, prompt_len) for n, (prompt_len, _) in enumerate(lengths)]
     llm.generate(prompts, [greedy(output_len) for _, output_len in lengths])
-    owners: dict[int, int] = {}  # page -> uid
-    for (uid, places), (prompt_len, output_len) in zip(watch.places.items(), lengths, strict=True):
+    for places, (prompt_len, output_len) in zip(watch.places.values(), lengths, strict=True):
         assert len(set(places)) == len(places) == prompt_len + output_len - 1
         pages = [location // page_size for location in places]
         for position, location in enumerate(places):
             assert location % page_size == position % page_size
             assert pages[position] == pages[position - position % page_size]
-            assert owners.setdefault(pages[position], uid) == uid
+            assert 0 <= pages[position] < llm.engine.num_pages
         # Used beyond what is needed: less than a page.
         assert len(set(pages)) * page_size - len(places) < page_size
-    assert all(0 <= page < llm.engine.num_pages for page in owners)
 
 
 @page_sizes

@@ -518,10 +518,10 @@ def test_more_requests_than_rows_run_in_several_batches() -> None:
 
 
 def test_more_requests_than_pages_run_in_several_batches() -> None:
-    # Each has 15 tokens with KV, in 4 pages of 4: two of them fit into 11.
+    # Each has 18 tokens with KV, in 5 pages of 4: two of them fit into 11.
     engine = fake_engine(max_running_reqs=8, page_size=4, num_pages=11, max_seq_len=32)
     scheduler = Scheduler(engine, NEVER)
-    requests = [make_request(uid, [7 + uid] * 8, 8) for uid in range(5)]
+    requests = [make_request(uid, [7 + uid] * 11, 8) for uid in range(5)]
     for request in requests:
         scheduler.add(request)
     for _ in range(24):

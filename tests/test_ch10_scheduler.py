@@ -25,7 +25,15 @@ from transformers import AutoModelForCausalLM
 import minisgl.llm.llm
 import minisgl.scheduler.trace
 from fake_engine import BUDGETED, FakeEngine, make_request
-from fake_server import Failure, Server, apart, failing, passes_by, without_scores
+from fake_server import (
+    Failure,
+    Server,
+    apart,
+    failing,
+    passes_by,
+    prefill_manager,
+    without_scores,
+)
 from interrupts import interrupt_at
 from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine.config import EngineConfig
@@ -35,7 +43,7 @@ from minisgl.kvcache.manager import CacheManager
 from minisgl.llm import LLM
 from minisgl.scheduler.decode import DecodeManager
 from minisgl.scheduler.lifecycle import State, check_transition, last_state
-from minisgl.scheduler.prefill import MIN_SHARED_TOKENS, PrefillManager
+from minisgl.scheduler.prefill import MIN_SHARED_TOKENS
 from minisgl.scheduler.request import Request, finish_reason
 from minisgl.scheduler.scheduler import Scheduler
 from minisgl.scheduler.table import TableManager
@@ -499,6 +507,8 @@ def test_all_who_decode_are_computed_in_the_order_in_which_they_came() -> None:
     assert manager.schedule() == []
     requests = [make_request(uid, [5], 2) for uid in (4, 1, 3)]
     for request in requests:
+        ids = torch.tensor([5], dtype=torch.int32)
+        request.req = Req(ids, request.uid, 0, 2, request.uid, SamplingParams(), NO_HANDLE)
         manager.running[request.uid] = request
     assert manager.schedule() == requests
     del manager.running[1]
@@ -515,7 +525,7 @@ class Admission:
         page_table = torch.zeros(num_rows, 200, dtype=torch.int32)
         self.table = TableManager(page_table)
         self.cache = CacheManager(num_pages, page_size, page_table)
-        self.manager = PrefillManager(self.table, self.cache, page_size)
+        self.manager = prefill_manager(self.table, self.cache, page_size)
         self.uids = itertools.count()
 
     def add(self, prompt: list[int], output_len: int = 1) -> Request:
@@ -1330,8 +1340,10 @@ def test_a_trace_says_of_a_pass_that_failed_who_ended_with_it() -> None:
         server.add(apart(uid), 4)
     with failing(server, Failure()):
         server.step()
-    events = [(event["event"], event.get("uid"), event.get("reason")) for event in trace.events[2:]]
-    assert events == [("launch", None, None), ("finish", 0, "error"), ("finish", 1, "error")]
+    launch, *_, first, second = trace.events[2:]
+    assert (launch["event"], [*launch["lengths"]]) == ("launch", [0, 1])
+    ends = [(event["event"], event["uid"], event["reason"]) for event in (first, second)]
+    assert ends == [("finish", 0, "error"), ("finish", 1, "error")]
 
 
 def test_the_spans_of_a_request_follow_each_other_without_a_gap(tmp_path: Path) -> None:

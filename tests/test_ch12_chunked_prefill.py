@@ -20,7 +20,15 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from fake_engine import make_request
-from fake_server import Failure, Server, apart, failing, passes_by, without_scores
+from fake_server import (
+    Failure,
+    Server,
+    apart,
+    failing,
+    passes_by,
+    prefill_manager,
+    without_scores,
+)
 from interrupts import interrupt_at
 from minisgl.core import Batch, Req, SamplingParams
 from minisgl.engine.config import EngineConfig
@@ -28,7 +36,7 @@ from minisgl.engine.engine import Engine
 from minisgl.kvcache.manager import CacheManager
 from minisgl.llm import LLM
 from minisgl.scheduler.lifecycle import State
-from minisgl.scheduler.prefill import MIN_SHARED_TOKENS, PrefillManager
+from minisgl.scheduler.prefill import MIN_SHARED_TOKENS
 from minisgl.scheduler.request import Request
 from minisgl.scheduler.scheduler import Scheduler
 from minisgl.scheduler.table import TableManager
@@ -103,7 +111,7 @@ class Admission:
         page_table = torch.zeros(num_rows, 200, dtype=torch.int32)
         self.table = TableManager(page_table)
         self.cache = CacheManager(num_pages, page_size, page_table)
-        self.manager = PrefillManager(self.table, self.cache, page_size)
+        self.manager = prefill_manager(self.table, self.cache, page_size)
         self.uids = itertools.count()
         self.chosen: list[Request] = []
 
@@ -578,13 +586,13 @@ def assert_all_are_right(server: Server, *requests: Request) -> None:
 def test_whoever_is_ended_in_the_middle_leaves_what_was_computed_to_others(reason: str) -> None:
     server = chunked(11)
     request = in_the_middle(server, {"timeout": 5.0} if reason == "timeout" else None)
-    free = server.scheduler._cache._allocator.num_free
+    free = server.scheduler._cache._allocator.num_free + len(request.req.cache_handle.pages)
     server.scheduler.abort(request.uid if reason == "abort" else -1)
     server.step(now=5.0)
     assert (request.finish_reason, request.state) == (reason, State.ABORTED)
     assert (request.token_ids, request.error) == ([], None)
-    # It held 34 places, of which 20 are the tree's now.
-    assert server.scheduler._cache._allocator.num_free == free + 9 - 5
+    # Of what it held, the pages of 20 tokens are the tree's now.
+    assert server.scheduler._cache._allocator.num_free == free - 5
     again = server.add(request.input_ids, 5)
     server.drain(again)
     assert again.num_cached_tokens == 20

@@ -179,6 +179,21 @@ def test_tokens_equal_the_naive_step_s_whatever_a_prompt_is_cut_into(
             assert answers_of(llm, TEXTS[:1])[0] == expected[:1]
 
 
+@page_sizes
+def test_tokens_equal_the_naive_step_s_where_steps_overlap(
+    arch: str, page_size: int, tiny: Tiny
+) -> None:
+    """Cold and warm, in pieces, and in streams that take turns."""
+    folder, expected = tiny(arch)
+    with LLM(folder, page_size=page_size, overlap=True, max_batch_tokens=9) as llm:
+        for _ in range(2):
+            assert answers_of(llm, TEXTS)[0] == expected
+        params = SamplingParams(max_tokens=MAX_TOKENS, ignore_eos=True)
+        pieces = zip(*(llm.stream(text, params) for text in TEXTS), strict=True)
+        rounds = [[piece.token_ids[0] for piece in together] for together in pieces]
+        assert [list(answer) for answer in zip(*rounds, strict=True)] == expected
+
+
 def test_tokens_equal_the_naive_step_s_in_streams_that_take_turns(arch: str, tiny: Tiny) -> None:
     folder, expected = tiny(arch)
     llm = LLM(folder, page_size=4)

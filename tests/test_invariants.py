@@ -370,13 +370,14 @@ def test_who_finds_no_room_waits_and_takes_nothing(page_size: int) -> None:
     engine = fake_engine(max_running_reqs=8, page_size=page_size, num_pages=NUM_TOKENS // page_size)
     scheduler = Scheduler(engine, frozenset())
     for turn in range(3):
-        requests = [make_request(10 * turn + uid, [7] * 20, 9) for uid in range(5)]
+        prompts = [[7] * 12 + [8 + uid] * 8 for uid in range(5)]
+        requests = [make_request(10 * turn + n, ids, 9) for n, ids in enumerate(prompts)]
         for request in requests:
             scheduler.add(request)
         while any(request.finish_reason is None for request in requests):
             scheduler.step()
             scheduler.check_invariants()
-        assert all(request.token_ids == engine.answer([7] * 20, 9) for request in requests)
+        assert all(one.token_ids == engine.answer(one.input_ids, 9) for one in requests)
     assert max(map(len, engine.batches)) < 5
     assert_the_pool_is_free(scheduler, engine)
 

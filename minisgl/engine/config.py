@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -27,7 +27,11 @@ class EngineConfig:
     tokens (None: pages for four of the longest).
 
     A step computes at most `max_batch_tokens` tokens, unless as many requests or more decode: the
-    longer a step, the longer those who decode wait for their next token.
+    longer a step, the longer those who decode wait for their next token. `schedule_policy` says who
+    is admitted first: "fcfs" in the order of arrival, "lpm" who shares the longest cached prefix.
+
+    With `overlap` the scheduler prepares a step while the one before it is computed; None means
+    on a GPU, which has nothing to do meanwhile. A CPU has.
 
     `weight_layout` "measured" gives each large weight on a CPU the layout that is fastest there,
     which may take up to twice the weights' memory; "plain" leaves it as in the checkpoint.
@@ -42,6 +46,8 @@ class EngineConfig:
     page_size: int = 16
     num_pages: int | None = None
     max_batch_tokens: int = 256
+    schedule_policy: Literal["fcfs", "lpm"] = "fcfs"
+    overlap: bool | None = None
     weight_layout: Literal["measured", "plain"] = "measured"
 
     def __post_init__(self) -> None:
@@ -54,13 +60,27 @@ class EngineConfig:
         if self.num_pages is not None:
             check_number("num_pages", self.num_pages, low=1, high=_INT32, whole=True)
         check_number("max_batch_tokens", self.max_batch_tokens, low=1, high=_INT32, whole=True)
-        if self.weight_layout not in ("measured", "plain"):
-            raise ValueError(
-                f"weight_layout must be 'measured' or 'plain', got {self.weight_layout!r}"
-            )
+        choices: dict[str, tuple[Any, ...]] = {
+            "weight_layout": ("measured", "plain"),
+            "schedule_policy": ("fcfs", "lpm"),
+            "overlap": (True, False, None),
+        }
+        for name, allowed in choices.items():
+            if (value := getattr(self, name)) not in allowed:
+                rule = " or ".join(map(repr, allowed))
+                raise ValueError(f"{name} must be {rule}, got {value!r}")
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the CPU computes."""
+        return str(self.device).startswith("cpu")  # "cpu:0" is one too
+
+    @property
+    def overlaps(self) -> bool:
+        """`overlap`, or what suits the device."""
+        return not self.on_cpu if self.overlap is None else self.overlap
 
     @property
     def compute_dtype(self) -> torch.dtype:
         """`dtype`, or what suits the device."""
-        on_cpu = str(self.device).startswith("cpu")  # "cpu:0" is one too
-        return self.dtype or (torch.float32 if on_cpu else torch.bfloat16)
+        return self.dtype or (torch.float32 if self.on_cpu else torch.bfloat16)

@@ -27,6 +27,11 @@ class BatchLogprobs:
     top_values: torch.Tensor  # fp32 [num_asking, most]
     top_ids: torch.Tensor  # int64 [num_asking, most]
 
+    def to_host(self) -> BatchLogprobs:
+        """The same on the CPU; on a GPU the copies are queued, and not there yet."""
+        figures = map(to_host, (self.chosen, self.top_values, self.top_ids))
+        return BatchLogprobs(self.num_logprobs, *figures)
+
     def read(self, token_ids: list[int]) -> list[TokenLogprob | None]:
         """One entry per row of the batch, None for rows that did not ask."""
         chosen, values, ids = (x.tolist() for x in (self.chosen, self.top_values, self.top_ids))
@@ -40,6 +45,13 @@ class BatchLogprobs:
             top = tuple(zip(row_ids[:count], row_values[:count], strict=True))
             result.append(TokenLogprob(token_id, logprob, top))
         return result
+
+
+def to_host(x: torch.Tensor) -> torch.Tensor:
+    """`x` on the CPU; from a GPU it comes into pinned memory, and the copy is only queued."""
+    if not x.is_cuda:
+        return x.cpu()
+    return torch.empty_like(x, device="cpu", pin_memory=True).copy_(x, non_blocking=True)
 
 
 def token_logprobs(

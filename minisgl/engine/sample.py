@@ -79,7 +79,8 @@ def make_args(
     penalties, banned = [], []
     for row, req in enumerate(reqs):
         if req.sampling_params.has_penalties:
-            known = token_pool[req.table_idx, : req.device_len].long()
+            # Views: the newest token may be on its way when the batch is formed.
+            known = token_pool[req.table_idx, : req.device_len]
             parts = known[: req.prompt_len], known[req.prompt_len :]
             penalties.append(Penalty(row, req.sampling_params, *parts))
         if req.device_len - req.prompt_len < req.sampling_params.min_tokens:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -51,22 +51,43 @@ class CacheManager:
 
         It begins with the longest prefix of its prompt that the tree knows, which is locked for
         it. That is never the whole prompt, since the request needs the logits of its last token.
-        Prefixes that nobody uses are evicted as needed.
         """
         prefix = self._tree.match(input_ids[:-1])
         shared = prefix.pages()
         count = -(-num_tokens // self._page_size) - len(shared)
         # Locked first: what the request counts on must not be evicted to make room for it.
         self._tree.lock(prefix)
+        own = self._allocate(count, after=shared[-1] if shared else None)
+        if own is None:
+            self._tree.unlock(prefix)
+            return None
+        pages = shared + own
+        self._write(table_idx, pages)
+        return CacheHandle(pages, prefix.cached_len, prefix)
+
+    def grow(self, req: Req) -> bool:
+        """Give `req` places for the tokens of its next round; False: there is no page for them."""
+        handle = _handle(req)
+        count = -(-req.device_len // self._page_size) - len(handle.pages)
+        if count > 0:
+            more = self._allocate(count, after=handle.pages[-1])
+            if more is None:
+                return False
+            self._write(req.table_idx, more, first=len(handle.pages))
+            req.cache_handle = replace(handle, pages=handle.pages + more)
+        return True
+
+    def _allocate(self, count: int, after: int | None) -> list[int] | None:
+        """Free pages, behind page `after` if it can be; None where there are not so many.
+
+        Prefixes that nobody uses are evicted as needed.
+        """
         missing = count - self._allocator.num_free
         if missing > self._tree.num_evictable:
-            self._tree.unlock(prefix)
             return None
         if missing > 0:
             self._allocator.free(self._tree.evict(missing))
-        pages = shared + self._allocator.allocate(count, after=shared[-1] if shared else None)
-        self._write(table_idx, pages)
-        return CacheHandle(pages, prefix.cached_len, prefix)
+        return self._allocator.allocate(count, after=after)
 
     def cache_req(self, req: Req) -> None:
         """Give what `req` has computed to the tree, in whole pages, and let it read from there.
@@ -75,7 +96,8 @@ class CacheManager:
         `req` is pointed to it and its own pages are freed, never the one without the other.
         """
         old = _handle(req)
-        num_pages = req.cached_len // self._page_size
+        # The pass that computes the newest token may be in flight, and may fail.
+        num_pages = min(req.cached_len, len(req.input_ids) - 1) // self._page_size
         ids = req.input_ids[: num_pages * self._page_size].tolist()
         prefix = self._tree.insert(ids, old.pages[:num_pages])
         self._tree.lock(prefix)
@@ -120,11 +142,11 @@ class CacheManager:
         """The pages that no other request can read."""
         return req.cache_handle.pages[req.cache_handle.cached_len // self._page_size :]
 
-    def _write(self, table_idx: int, pages: list[int]) -> None:
-        """Mirror a request's pages in its row of the page table, as locations of tokens."""
+    def _write(self, table_idx: int, pages: list[int], first: int = 0) -> None:
+        """Mirror a request's pages, from its `first` on, in its row of the page table."""
         starts = torch.tensor(pages, dtype=torch.int32)[:, None] * self._page_size
         locations = (starts + torch.arange(self._page_size, dtype=torch.int32)).flatten()
-        row = self._page_table[table_idx]
+        row = self._page_table[table_idx, first * self._page_size :]
         row[: len(locations)] = locations[: len(row)].to(row.device)
 
 

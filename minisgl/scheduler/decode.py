@@ -12,5 +12,5 @@ class DecodeManager:
         self.running: dict[int, Request] = {}  # by uid
 
     def schedule(self) -> list[Request]:
-        """All of them: each has its row and its pages, so nobody need stand back."""
-        return list(self.running.values())
+        """All but those whose last token is on its way: each has its row and its pages."""
+        return [request for request in self.running.values() if request.req.can_decode]

@@ -1,5 +1,6 @@
 """Where a request stands, and why it ended.
 
+       v───────────┬──────────┐                  retracted: others need its pages
     WAITING ──> PREFILL ──> DECODE ──> FINISHED
        │           │ └────────│───────────^      its first token was its last
        └───────────┴──────────┴──────> ABORTED   cancelled, too late, or failed
@@ -19,8 +20,8 @@ FinishReason = Literal["stop", "length", "abort", "timeout", "error"]
 class State(Enum):
     """What is being done for a request."""
 
-    WAITING = "waiting"  # nothing yet: it holds no row and no page
-    PREFILL = "prefill"  # its prompt is being computed
+    WAITING = "waiting"  # nothing: it holds no row and no page
+    PREFILL = "prefill"  # its known tokens are being computed
     DECODE = "decode"  # a token per step
     FINISHED = "finished"  # its answer is complete
     ABORTED = "aborted"  # cancelled, too late, or failed
@@ -28,8 +29,8 @@ class State(Enum):
 
 _NEXT = {
     State.WAITING: {State.PREFILL, State.ABORTED},
-    State.PREFILL: {State.DECODE, State.FINISHED, State.ABORTED},
-    State.DECODE: {State.FINISHED, State.ABORTED},
+    State.PREFILL: {State.WAITING, State.DECODE, State.FINISHED, State.ABORTED},
+    State.DECODE: {State.WAITING, State.FINISHED, State.ABORTED},
     State.FINISHED: set(),
     State.ABORTED: set(),
 }

@@ -27,8 +27,20 @@ class Request:
     finish_reason: FinishReason | None = None
     error: Exception | None = None  # what failed, where the reason is "error"
     num_cached_tokens: int = 0  # of the prompt, which were not computed again
+    number: int = 0  # in the order of arrival
+    num_retractions: int = 0  # how often it had to give its row and its pages back
+    num_overtaken: int = 0  # how often somebody who came later was admitted before it
 
     req: Req = field(init=False)  # from its admission on
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is being computed, and holds a row and pages."""
+        return self.state in (State.PREFILL, State.DECODE)
+
+    def known_ids(self) -> list[int]:
+        """The tokens so far: the prompt and what was generated."""
+        return self.input_ids + self.token_ids
 
     def move(self, state: State) -> None:
         """Go on to a state; an AssertionError where no way leads there."""
@@ -44,7 +56,8 @@ class Request:
     def is_late(self, now: float) -> bool:
         """Whether a limit has passed at `now`, in seconds; the first call sets the arrival."""
         self.arrival = now if self.arrival is None else self.arrival
-        limits = [self.timeout] + [self.queue_timeout] * (self.state is State.WAITING)
+        has_begun = self.state is not State.WAITING or self.num_retractions > 0
+        limits = [self.timeout] + [self.queue_timeout] * (not has_begun)
         return any(limit is not None and now - self.arrival >= limit for limit in limits)
 
 

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import Future
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from traceback import clear_frames
 from typing import Any
 
 import torch
 
-from minisgl.core import Batch, Req
+from minisgl.core import Batch
 from minisgl.engine.engine import Engine, ForwardOutput
 from minisgl.engine.logprobs import TokenLogprob
 from minisgl.engine.sample import make_args
+from minisgl.engine.worker import HostOutput, Worker
 from minisgl.kvcache.manager import CacheManager
 from minisgl.scheduler.decode import DecodeManager
 from minisgl.scheduler.lifecycle import FinishReason, State
+from minisgl.scheduler.policy import POLICIES
 from minisgl.scheduler.prefill import PrefillManager
 from minisgl.scheduler.request import Request, finish_reason
 from minisgl.scheduler.table import TableManager
 from minisgl.scheduler.trace import Trace
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A pass that is being computed."""
+
+    requests: list[Request]
+    sampled: list[Request]  # those of them that it yields a token for
+    output: Future[HostOutput]
+    trace: Trace | None  # that has recorded it
 
 
 class Scheduler:
@@ -34,10 +51,15 @@ class Scheduler:
         self._eos_ids = eos_ids
         self._aborted: deque[int] = deque()
         self._in_step = False
+        self._overlaps = engine.config.overlaps
+        self._worker = Worker(in_thread=self._overlaps and engine.config.on_cpu)
+        self._launches: deque[Launch] = deque()  # in flight: at most two, the older one first
+        self._numbers = count()
         page_table, page_size = engine.ctx.page_table, engine.config.page_size
         self._table = TableManager(page_table)
         self._cache = CacheManager(engine.num_pages, page_size, page_table)
-        self._prefill = PrefillManager(self._table, self._cache, page_size)
+        policy = POLICIES[engine.config.schedule_policy]()
+        self._prefill = PrefillManager(self._table, self._cache, page_size, policy)
         self._decode = DecodeManager()
 
     def add(self, request: Request) -> None:
@@ -54,6 +76,7 @@ class Scheduler:
             )
         live = self._prefill.waiting, self._prefill.running, self._decode.running
         assert not any(request.uid in one for one in live), f"request {request.uid} exists already"
+        request.number = next(self._numbers)
         self._prefill.waiting[request.uid] = request
         self._record("add", uid=request.uid, num_tokens=len(request.input_ids))
 
@@ -68,23 +91,28 @@ class Scheduler:
     def step(self, now: float = 0.0) -> None:
         """Compute one batch: a token for each that decodes, and as much of prompts as has room.
 
+        With overlap it is only launched: then the tokens of the one before it are taken over.
         `now`, in seconds, is the time that deadlines are compared with.
         """
         self._recover()
         self._in_step = True
         self._drop(now)
+        self._grow()
         decoding = self._decode.schedule()
         # However many decode, a prompt gets on: by a token at least.
         room = max(1, self.engine.config.max_batch_tokens - len(decoding))
         requests = decoding + self._prefill.schedule(room)
         if requests:
-            self._run(requests)
+            self._launch(requests)
+        while len(self._launches) > (self._overlaps and bool(requests)):
+            self._take_over()
         self._in_step = False
 
     def check_invariants(self) -> None:
         """Assert that each row and each page is free, the cache's, or belongs to one request."""
         self._recover()
-        reqs = [request.req for request in self._running()]
+        in_flight = {request for launch in self._launches for request in launch.requests}
+        reqs = [request.req for request in in_flight.union(self._running())]
         self._table.check_invariants(reqs)
         self._cache.check_invariants(reqs)
 
@@ -99,6 +127,9 @@ class Scheduler:
         """
         if not self._in_step:
             return
+        self._worker.wait()  # nothing may be taken from under a pass
+        self._launches.clear()
+        self._record("interrupt")
         prefill, decode = self._prefill, self._decode
         for request in [*self._running(), *prefill.waiting.values()]:
             if request.state is not State.WAITING and request.finish_reason is None:
@@ -122,66 +153,120 @@ class Scheduler:
         for _ in range(count):  # only now: an interrupt must not lose one
             self._aborted.popleft()
 
+    def _grow(self) -> None:
+        """Give all who run places for their next round; the youngest give way where there are none.
+
+        The oldest is served first, and has at worst the whole pool: it gets on in every step, so
+        all come to their end.
+        """
+        running = sorted(self._running(), key=lambda request: request.number)
+        for request in running:
+            while request.is_running and request.req.can_decode:
+                if self._cache.grow(request.req):
+                    break
+                if self._launches:  # may end requests, and must be over before pages are taken
+                    self._take_over()
+                elif (youngest := running.pop()).is_running:
+                    self._retract(youngest)  # in the end itself
+
+    def _retract(self, request: Request) -> None:
+        """Take a running request's row and pages; it goes on later, from what the cache kept."""
+        self._record("retract", uid=request.uid)
+        self._prefill.estimate.failed()
+        self._prefill.take_back(request)
+        request.num_retractions += 1
+        request.move(State.WAITING)
+        for requests in (self._prefill.running, self._decode.running):
+            requests.pop(request.uid, None)
+        self._cache.free(request.req)
+        self._table.free(request.req.table_idx)
+
     def _end(self, request: Request, reason: FinishReason, error: Exception | None = None) -> None:
-        """End a request and free what it holds; does nothing if it has ended."""
+        """End a request; what it holds is free as soon as no pass in flight can touch it.
+
+        Does nothing if it has ended.
+        """
         if request.finish_reason is not None:
             return
-        holds = request.state is not State.WAITING
+        holds = request.is_running
         request.end(reason, error)
         for requests in (self._prefill.waiting, self._prefill.running, self._decode.running):
             requests.pop(request.uid, None)
-        if holds:
-            # KV of a pass that failed may be wrong: no other request may read it.
-            (self._cache.drop if reason == "error" else self._cache.free)(request.req)
-            self._table.free(request.req.table_idx)
+        if holds and not self._is_in_flight(request):
+            self._release(request)
         self._record("finish", uid=request.uid, reason=reason)
 
-    def _run(self, requests: list[Request]) -> None:
-        """Compute a batch and take over its tokens; if that fails, its requests end."""
-        sampled = [request for request in requests if not request.req.is_chunk]
-        try:
-            batch, rows = self._prepare_batch([request.req for request in requests])
-            lengths = {req.uid: (req.cached_len, req.device_len) for req in batch.reqs}
-            self._record("launch", phase=batch.phase, lengths=lengths)
-            output = self._forward(batch, rows)
-            next_tokens = output.next_tokens.cpu()
-        except Exception as error:
-            clear_frames(error.__traceback__)  # its tensors must not live as long as the error
-            for request in requests:
-                self._end(request, "error", error)
-            return
-        tokens = next_tokens.tolist()
-        self._record("result", tokens=dict(zip([r.uid for r in sampled], tokens, strict=True)))
-        logprobs = output.logprobs.read(tokens) if output.logprobs else [None] * len(tokens)
-        for request, token, logprob in zip(sampled, next_tokens[:, None], logprobs, strict=True):
-            self._accept(request, token, logprob)
+    def _is_in_flight(self, request: Request) -> bool:
+        return any(request in launch.requests for launch in self._launches)
 
-    def _prepare_batch(self, reqs: list[Req]) -> tuple[Batch, torch.Tensor]:
-        """The tokens that have no KV yet, end to end, and for each the row of its request."""
+    def _release(self, request: Request, failed: bool = False) -> None:
+        """Free the row and the pages of a request that has ended."""
+        # KV of a pass that failed may be wrong: no other request may read it.
+        failed = failed or request.finish_reason == "error"
+        (self._cache.drop if failed else self._cache.free)(request.req)
+        self._table.free(request.req.table_idx)
+
+    def _launch(self, requests: list[Request]) -> None:
+        """Have a batch computed; from now on its requests are as far as it will bring them."""
+        reqs = [copy(request.req) for request in requests]  # which the pass reads later
         is_decode = all(req.extend_len == 1 and not req.is_chunk for req in reqs)
         batch = Batch(reqs, "decode" if is_decode else "prefill")
-        device = self.engine.config.device
+        lengths = {req.uid: (req.cached_len, req.device_len) for req in reqs}
+        self._record("launch", phase=batch.phase, lengths=lengths)
+        sampled = [request for request in requests if not request.req.is_chunk]
+        output = self._worker.submit(partial(self._compute, batch))
+        self._launches.append(Launch(requests, sampled, output, self.trace))
+        for request in requests:
+            request.req.complete_one()
+
+    def _take_over(self) -> None:
+        """Wait for the oldest pass in flight, and take over its tokens; if it failed, all end."""
+        launch = self._launches[0]
+        failed = launch.requests  # those who end so may have ended otherwise while it was computed
+        try:
+            tokens, logprobs = launch.output.result().read()
+        except Exception as error:
+            clear_frames(error.__traceback__)  # its tensors must not live as long as the error
+            self._record_end(launch, "failure", error=repr(error))
+            for request in launch.requests:
+                self._end(request, "error", error)
+        else:
+            ids = {one.uid: n for one, n in zip(launch.sampled, tokens.tolist(), strict=True)}
+            failed = [request for request in launch.sampled if ids[request.uid] < 0]
+            self._record_end(launch, "result", tokens=ids)
+            for request, *result in zip(launch.sampled, tokens[:, None], logprobs, strict=True):
+                if request.finish_reason is None:
+                    self._accept(request, *result)
+        self._launches.popleft()
+        for request in launch.requests:
+            if request.finish_reason is not None and not self._is_in_flight(request):
+                self._release(request, request in failed)
+
+    def _compute(self, batch: Batch) -> HostOutput:
+        return HostOutput(self._forward(batch, self._prepare_batch(batch)))
+
+    def _prepare_batch(self, batch: Batch) -> torch.Tensor:
+        """Set the batch's tensors; returns the row of the tables for each of its tokens."""
+        reqs, device = batch.reqs, self.engine.config.device
         lengths = torch.tensor([req.extend_len for req in reqs])
         rows = torch.tensor([req.table_idx for req in reqs]).repeat_interleave(lengths).to(device)
         positions = [torch.arange(req.cached_len, req.device_len) for req in reqs]
         batch.positions = torch.cat(positions).to(device)
         batch.out_loc = self._table.page_table[rows, batch.positions]
+        sampled = [req for req in reqs if not req.is_chunk]
         yields_token = torch.tensor([not req.is_chunk for req in reqs])
         batch.logits_rows = (lengths.cumsum(0) - 1)[yields_token].to(device)
         size, seed = self.engine.model_config.vocab_size, self.engine.config.seed
         pool = self._table.token_pool
-        sampled = [req for req in reqs if not req.is_chunk]
         batch.sampling_args = make_args(sampled, pool, size, seed, self._eos_ids)
-        return batch, rows
+        return rows
 
     def _forward(self, batch: Batch, rows: torch.Tensor) -> ForwardOutput:
-        """Launch a pass; its tokens become the next inputs without leaving the device."""
+        """Compute a batch; its tokens become the next inputs without leaving the device."""
         batch.input_ids = self._table.token_pool[rows, batch.positions]
         output = self.engine.forward_batch(batch)
         last = batch.logits_rows
         self._table.token_pool[rows[last], batch.positions[last] + 1] = output.next_tokens
-        for req in batch.reqs:
-            req.complete_one()
         return output
 
     def _accept(self, request: Request, token: torch.Tensor, logprob: TokenLogprob | None) -> None:
@@ -199,11 +284,16 @@ class Scheduler:
         reason = finish_reason(request.req, self._eos_ids)
         if reason is not None:
             self._end(request, reason)
+            self._prefill.estimate.ended(request)
         elif request.state is State.PREFILL:
             self._cache.cache_req(request.req)
             self._decode.running[request.uid] = request
             del self._prefill.running[request.uid]
             request.move(State.DECODE)
+
+    def _record_end(self, launch: Launch, event: str, **data: Any) -> None:
+        if launch.trace is self.trace:  # one that began since does not know the pass
+            self._record(event, **data)
 
     def _record(self, event: str, **data: Any) -> None:
         if (trace := self.trace) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
@@ -17,6 +18,9 @@ class Trace:
     | add | `uid`, `num_tokens` of the prompt |
     | launch | `phase`, `lengths`: uid to (cached_len, device_len) |
     | result | `tokens`: uid to token |
+    | failure | `error`; it stands for the result of a pass that failed |
+    | interrupt | of passes launched before it no result comes |
+    | retract | `uid` |
     | finish | `uid`, `reason` |
     """
 
@@ -40,25 +44,34 @@ class Trace:
 
     def _spans(self) -> Iterator[dict[str, Any]]:
         doing: dict[int, tuple[str, float]] = {}  # uid -> a state, and since when
-        launch: dict[str, Any] = {}
+        launches: deque[dict[str, Any]] = deque()  # in flight
+        end = 0.0  # of the pass before
         for event in self.events:
             now, kind = event["time"], event["event"]
             if kind == "add":
                 doing[event["uid"]] = "waiting", now
             elif kind == "launch":
-                launch = event
-                for uid in launch["lengths"]:
+                launches.append(event)
+                for uid in event["lengths"]:
                     if doing.setdefault(uid, (event["phase"], now))[0] == "waiting":
                         yield _span(1 + uid, *doing[uid], now, {})
                         doing[uid] = "prefill", now
-            elif kind == "result":
-                yield _span(0, launch["phase"], launch["time"], now, launch["lengths"])
-                for uid in event["tokens"]:
-                    if doing[uid][0] == "prefill":
+            elif kind in ("result", "failure"):
+                launch = launches.popleft()
+                since = max(launch["time"], end)
+                yield _span(0, launch["phase"], since, now, launch["lengths"])
+                end = now
+                for uid in event.get("tokens", ()):
+                    # One that has ended meanwhile is in the pass for nothing.
+                    if uid in doing and doing[uid][0] == "prefill":
                         yield _span(1 + uid, *doing[uid], now, {})
                         doing[uid] = "decode", now
+            elif kind == "interrupt":
+                launches.clear()
             elif event["uid"] in doing:
                 yield _span(1 + event["uid"], *doing.pop(event["uid"]), now, event)
+                if kind == "retract":
+                    doing[event["uid"]] = "waiting", now
 
 
 def _span(row: int, name: str, since: float, until: float, args: dict[str, Any]) -> dict[str, Any]:

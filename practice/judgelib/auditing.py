@@ -10,7 +10,7 @@ from practice.judgelib import audit, sessions
 from practice.judgelib.catalogue import Catalogue
 from practice.judgelib.samples import write_samples
 
-KILL_RATE = 0.97  # over all problems; what is left is proved to change nothing
+KILL_RATE = 0.96  # over all problems; what is left is proved to change nothing
 
 
 def run_audit(
@@ -40,7 +40,7 @@ def run_audit(
     faults += [f"{one.problem.id}: {fault}" for one in reports for fault in one.faults]
     if not reports:
         faults.append("there is no problem to audit")
-    if not ids and kill_rate(reports) < KILL_RATE:
+    if not ids and not quick and kill_rate(reports) < KILL_RATE:  # a few mutants give no rate
         rate, wanted = f"{kill_rate(reports):.1%}", f"{KILL_RATE:.0%}"
         faults.append(f"only {rate} of the automatic mutants are caught, not {wanted}")
     print("\n".join([*table(reports), *(f"✗ {fault}" for fault in faults)]))

@@ -41,6 +41,7 @@ CALCULATED: dict[type[ast.operator], type[ast.operator]] = {
 }
 N = TypeVar("N", bound=ast.AST)
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
+NOTHING = ("None", "False")  # one for the other where only the truth is asked for
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _statements(node: ast.stmt) -> Iterator[str]:
         yield "continue"
     elif isinstance(node, ast.Continue):
         yield "break"
-    elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) != "None":
+    elif isinstance(node, ast.Return) and node.value and ast.unparse(node.value) not in NOTHING:
         yield "return None"
 
 

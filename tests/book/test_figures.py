@@ -69,6 +69,10 @@ PROMISED = {
     "live_chunks",
     "ch12_gaps",
     "ch12_rates",
+    "ch13_pool",
+    "live_retraction",
+    "ch14_lanes",
+    "live_flight",
 }
 # The column of a phone and, for pictures that a phone is not shown, of a screen; and the smallest
 # text that can be read there.

@@ -19,6 +19,8 @@ from . import (
     ch10,
     ch11,
     ch12,
+    ch13,
+    ch14,
     overview,
     readme,
 )
@@ -39,6 +41,8 @@ CHAPTERS = (
     ch10,
     ch11,
     ch12,
+    ch13,
+    ch14,
 )
 MODULES = (readme, overview, *CHAPTERS)
 

@@ -142,6 +142,7 @@ def states(word: Words) -> Drawing:
     canvas.path(f"M346 {y}v-13a7 7 0 0 0 -7 -7h-20a7 7 0 0 0 -7 7", "line")
     canvas.arrow([(312, y - 13), (312, y - 1)], "line")
     canvas.arrow([(286, y), (286, 26), (49, 26), (49, y - 2)], "dash")
+    canvas.path(f"M180 {y}V26", "dash")
     canvas.text(168, 19, word("preempted"), "dim", size=SMALL, anchor="middle")
 
     low = 192.0

@@ -14,6 +14,7 @@ from .charts import number
 from .drawing import Drawing, Frame, figure
 from .errors import FigureError
 from .labels import LANGUAGES, Words, words
+from .measure import text_width
 
 ASSETS = data.ROOT / "docs" / "assets"
 SCHEMES = {"light": "default", "dark": "slate"}
@@ -21,6 +22,7 @@ WIDTH, EDGE = 976.0, 8.0
 # Flights of nine stairs, so that three of them hold the book's 27 chapters.
 FLIGHT, RISE, LOWEST = 9, 15.0, 112.0
 STAIR = (WIDTH - 2 * EDGE) / FLIGHT
+NAME = 11.2  # the size of a stair's name, of which the longest just fits
 TOP, ICON = 30.0, 62.0  # room above the first flight, and above the highest stair of each
 FONTS = "Helvetica,Arial,'PingFang SC','Microsoft YaHei','Noto Sans CJK SC',sans-serif"
 
@@ -131,7 +133,8 @@ def _stairs(canvas: Canvas, word: Words, links: bool = False) -> None:
         with canvas.link(f"{step.page}/" if links else ""):
             canvas.rect(x, y, STAIR - 3, floor - y, f"{cls} solid", r=3)
             canvas.text(x + 6, y + 20, f"{index:02}", "bold", size=16)
-            canvas.text(x + 6, y + 38, _label(step), "mono", size=SMALL)
+            spare = STAIR - 3 - text_width(_label(step), NAME, mono=True)
+            canvas.text(x + min(6, spare / 2), y + 38, _label(step), "mono", size=NAME)
             ICONS[index](canvas, x + 14, y - 46, cls)
             if index in gains:
                 gain, what = gains[index]
@@ -152,6 +155,9 @@ def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
     joining = data.bench_rows("ch10_scheduler")[-1]
     steps = [row for row in data.bench_rows("ch11_decode") if row["dtype"] == "float32"]
     layout = next(row for row in steps if row["rows"] == 8)
+    gaps = {row["budget"]: row["worst_ms"] for row in data.bench_rows("ch12_gaps")}
+    cases = [row for row in data.bench_rows("ch13_preemption") if row["answers"] == "short"]
+    rooms = next(row for row in cases if row["pages"] == 28)
     return {
         5: (f"{number(cache['ratio'])}×", word("cache", n=f"{cache['length']:,}").split("|")),
         6: (str(pool["requests"]), word("pool", n=rows["requests"]).split("|")),
@@ -160,6 +166,11 @@ def _gains(word: Words) -> dict[int, tuple[str, list[str]]]:
         9: (f"{number(top_p['ratio'])}×", word("top_p", n=top_p["rows"]).split("|")),
         10: (f"{number(joining['speedup'])}×", word("joining").split("|")),
         11: (f"{number(layout['over_plain'])}×", word("layout", n=layout["rows"]).split("|")),
+        12: (f"{number(gaps[None] / gaps[256])}×", word("chunks").split("|")),
+        13: (
+            f"{number(rooms['expected_rows'] / rooms['longest_rows'])}×",
+            word("rooms").split("|"),
+        ),
     }
 
 
@@ -274,6 +285,26 @@ def _blocks(canvas: Canvas, x: float, y: float, cls: str) -> None:
     canvas.arrow([(x + 31, y + 18), (x + 41, y + 18)])
 
 
+def _chunks(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index, wide in enumerate((14, 14, 8)):
+        left = x + index * 25
+        canvas.rect(left, y + 4, 5, 30, f"{cls} edge", r=1)
+        canvas.rect(left + 7, y + 4, wide, 30, f"{cls} strong", r=1)
+
+
+def _giving_way(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index in range(10):
+        left, top = x + index % 5 * 14, y + 2 + index // 5 * 14
+        canvas.rect(left, top, 12, 12, f"{cls} strong" if index < 7 else "free", r=2)
+    canvas.arrow([(x + 34, y + 36), (x + 70, y + 36)])
+
+
+def _lanes(canvas: Canvas, x: float, y: float, cls: str) -> None:
+    for index in range(3):
+        canvas.rect(x + index * 24, y + 6, 9, 11, f"{cls} edge", r=1)
+        canvas.rect(x + index * 24, y + 22, 23, 12, f"{cls} strong", r=1)
+
+
 ICONS = (
     _loop,
     _lengths,
@@ -287,4 +318,7 @@ ICONS = (
     _chosen,
     _joining,
     _blocks,
+    _chunks,
+    _giving_way,
+    _lanes,
 )

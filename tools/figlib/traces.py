@@ -15,7 +15,7 @@ from tools.steplib import tree
 
 from . import data
 from .errors import FigureError
-from .runs import part1, part2, part3, radix, scheduling
+from .runs import overlapping, part1, part2, part3, preempting, radix, scheduling
 
 TRACES = data.ROOT / "docs" / "traces"
 RUNS = "tools/figlib/runs"
@@ -37,6 +37,8 @@ RECORDERS = {
     "ch12_static": (9, scheduling),
     "ch12_continuous": (10, scheduling),
     "ch12_chunked_prefill": (12, scheduling),
+    "ch13_preemption": (13, preempting),
+    "ch14_overlap": (14, overlapping),
 }
 
 

@@ -1,0 +1,15 @@
+# Lets one give way, and does not look whether that was enough.
+# caught by: edge
+class Scheduler:
+    def _grow(self) -> None:
+        """Give all who run places for their next round; the youngest give way where there are none.
+
+        The oldest is served first, and has at worst the whole pool: it gets on in every step, so
+        all come to their end.
+        """
+        running = sorted(self._running(), key=lambda request: request.number)
+        for request in running:
+            if request.state is not State.WAITING and not self._cache.grow(request.req):
+                self._retract(running.pop())
+                if request.state is not State.WAITING:
+                    self._cache.grow(request.req)

@@ -1,0 +1,13 @@
+# Lets whoever lacks the page give way, and not who came last.
+# caught by: sample
+class Scheduler:
+    def _grow(self) -> None:
+        """Give all who run places for their next round; the youngest give way where there are none.
+
+        The oldest is served first, and has at worst the whole pool: it gets on in every step, so
+        all come to their end.
+        """
+        running = sorted(self._running(), key=lambda request: request.number)
+        for request in running:
+            if not self._cache.grow(request.req):
+                self._retract(request)

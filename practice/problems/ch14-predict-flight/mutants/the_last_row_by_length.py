@@ -1,0 +1,12 @@
+# Thinks that an answer that ends by its length has a row too many as well.
+# caught by: sample
+rows_in_turn = [3, 3, 3, 1]
+rows_overlapped = [3, 3, 4, 4, 2]
+thrown_away = 4
+first_of_d = [2, 3]
+lengths_of_b = [9, 10, 9]
+freed = [5, 5, 2, 6]
+kept_of_b = 1
+rows_of_group = [2, 2, 1]
+tokens_of_e = [2, 1]
+freed_e = [3, 3]
