@@ -742,14 +742,17 @@ def test_ctrl_c_while_a_pass_is_waited_for_takes_nothing_from_under_it() -> None
     server = Server(worker="thread")
     scheduler: Any = server.scheduler
     original, take_over = server.engine.forward_batch, scheduler._take_over
-    waits, go, order = threading.Event(), threading.Event(), list[str]()
-    main_thread = threading.get_ident()
+    waits, noticed, go = threading.Event(), threading.Event(), threading.Event()
+    order, main_thread = list[str](), threading.get_ident()
 
     def forward_batch(batch: Batch) -> Any:
         assert waits.wait(10)
         if not order:
             order.append("interrupt")
-            signal.pthread_kill(main_thread, signal.SIGINT)
+            for _ in range(10):  # one that comes just before a thread waits is not noticed there
+                signal.pthread_kill(main_thread, signal.SIGINT)
+                if noticed.wait(1):
+                    break
             assert go.wait(10)
             order.append("computed")
         return original(batch)
@@ -763,6 +766,7 @@ def test_ctrl_c_while_a_pass_is_waited_for_takes_nothing_from_under_it() -> None
     with passes_by(server.engine, forward_batch):
         with pytest.raises(KeyboardInterrupt):
             server.step(2)
+        noticed.set()
         threading.Timer(0.05, go.set).start()
         server.scheduler.check_invariants()
         order.append("freed")
