@@ -738,7 +738,15 @@ def test_ctrl_c_ends_those_who_run_and_who_waits_goes_on(worker: str, num_steps:
     assert server.is_empty()
 
 
-def test_ctrl_c_while_a_pass_is_waited_for_takes_nothing_from_under_it() -> None:
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, even in a process that was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_while_a_pass_is_waited_for_takes_nothing_from_under_it(ctrl_c: None) -> None:
     server = Server(worker="thread")
     scheduler: Any = server.scheduler
     original, take_over = server.engine.forward_batch, scheduler._take_over
